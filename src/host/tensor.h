@@ -1,5 +1,5 @@
-// Host tensors: a typed, strided view of reference-counted memory. Views (slice, broadcast, permute)
-// share the buffer; nothing here computes.
+// Host tensors: a typed, strided view of reference-counted memory. Views (slice, broadcast,
+// permute) share the buffer; nothing here computes.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "base/dtype.h"
+
 namespace host {
 
-enum class DType : uint8_t { f32, f64, bf16, f16, i64, i32, u8, boolean };
-
-int64_t byte_size(DType dtype);        // of one element
-std::string to_text(DType dtype);      // "f32", ..., "bool"
-bool is_float(DType dtype);
+using base::DType;
 
 // bf16 and f16 are stored as their bits; arithmetic happens in float.
 struct BF16 {
