@@ -1,0 +1,35 @@
+// What is known about the sizes of a graph at one point of it: definitions of `const` and `let`
+// sizes, and the facts of all nodes before that point (in straight-line code "before" is
+// dominance).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/graph.h"
+#include "sym/facts.h"
+
+namespace graph {
+
+class SizeFacts {
+ public:
+  // Call once for each size, in order of birth.
+  void define(const SizeInfo& size);
+  void add(const Fact& fact, std::string origin);
+
+  sym::Answer ask(const sym::Condition& condition) const;
+  bool prove(const sym::Condition& condition) const;
+  bool prove_equal(const Expr& a, const Expr& b) const;
+  std::optional<int64_t> number(const Expr& e) const;  // when constants alone give it
+  Expr expand(const Expr& e) const;    // constants and lets replaced by what they stand for
+  Expr simplify(const Expr& e) const;  // by facts; keeps the names of constants and lets
+  const sym::Facts& facts() const { return facts_; }
+
+ private:
+  std::vector<std::optional<Expr>> definitions_;  // by leaf id, fully expanded
+  sym::Facts facts_;
+};
+
+}  // namespace graph

@@ -1,0 +1,42 @@
+// What a reference kernel sees when a node runs: numbers for sizes, memory for results, the worker
+// pool.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/cpu.h"
+#include "base/worker_pool.h"
+#include "graph/graph.h"
+#include "host/tensor.h"
+
+namespace ops {
+
+using host::Tensor;
+using TensorsIn = std::span<Tensor>;   // an operand at its last use is owned by the kernel alone
+using TensorsOut = std::span<Tensor>;  // undefined on entry; a kernel sets each one
+
+struct EvalContext {
+  const base::WorkerPool& pool;
+  base::VectorWidth width;  // widest vectors the machine runs; the bits do not depend on it
+
+  std::span<const int64_t> sizes;       // by leaf id; sizes not born yet are unset
+  std::span<const base::DType> dtypes;  // of the results
+  std::span<const host::Shape> shapes;  // of the results, in numbers
+  std::span<int64_t> borne;             // a node that bears sizes stores them here
+  std::shared_ptr<host::MemoryAccount> account;
+
+  int64_t number(const sym::Expr& e) const;  // value of a size expression in this run
+  bool holds(const graph::Fact& fact) const;
+  Tensor make(size_t result) const;  // memory for a result, row-major, contents undefined
+  // Memory of `operand` when nobody else holds it, it is row-major and of the result's type and
+  // shape; else new memory. For kernels that read element i before they write element i.
+  Tensor reuse_or_make(size_t result, const Tensor& operand) const;
+};
+
+// A check that failed in a run: exit 1, or 5 when it guards numerics.
+[[noreturn]] void fail_check(const EvalContext& context, const std::string& message);
+
+}  // namespace ops
