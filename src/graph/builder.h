@@ -111,7 +111,9 @@ class Builder {
  private:
   friend class BuildingShapes;
   uint32_t add_size(SizeInfo info);
-  void register_names();
+  void add_check(const Fact& fact, std::string_view message, SourceLine source);
+  std::string unique_size_name(std::string_view wish);
+  std::string claim(std::string key, std::string_view wish);
 
   Graph graph_;
   SizeFacts facts_;
@@ -136,8 +138,8 @@ class Scope {
 };
 
 // Checks that a graph is well formed: order, scopes, types that re-infer, requirements proved or
-// dominated by their check, each size borne once and before its use. Throws InternalError naming the
-// node, its source line, what was expected and what was found.
+// dominated by their check, each size borne once and before its use. Throws InternalError naming
+// the node, its source line, what was expected and what was found.
 void verify(const Graph& g, OpTable table);
 
 // Lint: where two `const` names with different names but equal numbers meet in one op.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -23,13 +24,13 @@ class SizeFacts {
   bool prove(const sym::Condition& condition) const;
   bool prove_equal(const Expr& a, const Expr& b) const;
   std::optional<int64_t> number(const Expr& e) const;  // when constants alone give it
-  Expr expand(const Expr& e) const;    // constants and lets replaced by what they stand for
-  Expr simplify(const Expr& e) const;  // by facts; keeps the names of constants and lets
-  const sym::Facts& facts() const { return facts_; }
+  Expr expand(const Expr& e) const;  // constants and lets replaced by what they stand for
 
  private:
   std::vector<std::optional<Expr>> definitions_;  // by leaf id, fully expanded
   sym::Facts facts_;
+  // Answers of `expand`, by normal form; the key keeps its node alive.
+  mutable std::unordered_map<const sym::Node*, std::pair<Expr, Expr>> expanded_;
 };
 
 }  // namespace graph

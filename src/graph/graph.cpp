@@ -1,0 +1,263 @@
+// Attributes, names for messages, hashing and dead nodes of graphs.
+#include "graph/graph.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/error.h"
+#include "graph/op.h"
+
+namespace graph {
+
+const Attr& Attrs::get(std::string_view name) const {
+  CHECK(op_ != nullptr);
+  for (size_t i = 0; i < op_->attrs.size(); ++i) {
+    if (op_->attrs[i].name == name) return values_.at(i);
+  }
+  base::fail_internal("op {} has no attribute {}", op_->name, name);
+}
+
+bool Attrs::flag(std::string_view name) const { return std::get<bool>(get(name)); }
+int64_t Attrs::integer(std::string_view name) const { return std::get<int64_t>(get(name)); }
+double Attrs::number(std::string_view name) const { return std::get<double>(get(name)); }
+const std::string& Attrs::text(std::string_view name) const {
+  return std::get<std::string>(get(name));
+}
+const Expr& Attrs::dim(std::string_view name) const { return std::get<Expr>(get(name)); }
+const std::vector<Expr>& Attrs::dims(std::string_view name) const {
+  return std::get<std::vector<Expr>>(get(name));
+}
+const std::vector<int64_t>& Attrs::integers(std::string_view name) const {
+  return std::get<std::vector<int64_t>>(get(name));
+}
+const Fact& Attrs::fact(std::string_view name) const { return std::get<Fact>(get(name)); }
+
+const OpDef* find_op(OpTable table, std::string_view name) {
+  const auto at =
+      std::lower_bound(table.begin(), table.end(), name,
+                       [](const OpDef* op, std::string_view n) { return op->name < n; });
+  return at != table.end() && (*at)->name == name ? *at : nullptr;
+}
+
+namespace {
+
+// "u12" is number 12 of family "u".
+std::optional<std::pair<std::string, int64_t>> family_of(const std::string& name) {
+  size_t digits = name.size();
+  while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
+  const size_t count = name.size() - digits;
+  if (digits == 0 || count == 0 || count > 9 || (count > 1 && name[digits] == '0')) return {};
+  return std::pair(name.substr(0, digits), std::stoll(name.substr(digits)));
+}
+
+sym::LeafNames names_for_messages(const Graph& g) {
+  return {.name = [&g](sym::Leaf leaf) { return g.sizes.at(leaf.id).name; },
+          .family = [&g](sym::Leaf leaf) { return family_of(g.sizes.at(leaf.id).name); }};
+}
+
+}  // namespace
+
+std::string display_name(const Graph& g, Value v) {
+  const ValueInfo& info = g.values.at(v.id);
+  const std::string& scope = g.scopes.at(info.scope.id);
+  return scope.empty() ? "%" + info.name : "%" + scope + ":" + info.name;
+}
+
+std::string display_dim(const Graph& g, const Expr& dim) {
+  return sym::print(dim, names_for_messages(g));
+}
+
+std::string display_type(const Graph& g, const Type& type) {
+  std::string out = base::to_text(type.dtype) + "[";
+  for (size_t i = 0; i < type.dims.size(); ++i) {
+    out += (i ? "," : "") + display_dim(g, type.dims[i]);
+  }
+  return out + "]";
+}
+
+std::string describe_node(const Graph& g, NodeId id) {
+  const Node& n = g.nodes.at(id.id);
+  std::string results;
+  for (size_t i = 0; i < n.out.size() && i < 3; ++i) {
+    results += (i ? ", " : " -> ") + display_name(g, n.out[i]);
+  }
+  if (n.out.size() > 3) results += base::format(", ... ({} results)", n.out.size());
+  const std::string file = *n.source.file ? n.source.file : g.text_file;
+  return base::format("{}{} ({}:{})", n.op->name, results, file, n.source.line);
+}
+
+namespace {
+
+// A 64-bit mix of everything in a graph that its text shows.
+class Hasher {
+ public:
+  void word(uint64_t x) {
+    state_ = (state_ ^ x) * 0x9E3779B97F4A7C15u;
+    state_ ^= state_ >> 29;
+  }
+  void text(std::string_view s) {
+    word(s.size());
+    for (const char c : s) state_ = (state_ ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
+    word(1);
+  }
+  void fact(const Fact& f) {
+    word(f.left.hash());
+    word(static_cast<uint64_t>(f.relation) * 2 + f.by_check);
+    word(f.right.hash());
+  }
+  void type(const Type& t) {
+    word(static_cast<uint64_t>(t.dtype));
+    word(t.dims.size());
+    for (const Expr& d : t.dims) word(d.hash());
+    word(t.placements.size());
+    for (const mesh::Placement& p : t.placements) {
+      text(p.axis);
+      word(static_cast<uint64_t>(p.kind) * 64 + static_cast<uint64_t>(p.dim));
+    }
+  }
+  void attr(const Attr& a) {
+    word(a.index());
+    std::visit([this](const auto& x) { value(x); }, a);
+  }
+  uint64_t state() const { return state_; }
+
+ private:
+  void value(std::monostate) {}
+  void value(bool x) { word(x); }
+  void value(int64_t x) { word(static_cast<uint64_t>(x)); }
+  void value(double x) { word(std::bit_cast<uint64_t>(x)); }
+  void value(const std::string& x) { text(x); }
+  void value(const Expr& x) { word(x.hash()); }
+  void value(const Fact& x) { fact(x); }
+  void value(const std::vector<Expr>& xs) {
+    word(xs.size());
+    for (const Expr& x : xs) word(x.hash());
+  }
+  void value(const std::vector<int64_t>& xs) {
+    word(xs.size());
+    for (const int64_t x : xs) word(static_cast<uint64_t>(x));
+  }
+  uint64_t state_ = 0xCBF29CE484222325u;
+};
+
+void hash_node(Hasher& h, const Graph& g, const Node& n) {
+  h.text(n.op->name);
+  h.word(n.scope.id);
+  for (const Value v : n.in) h.word(v.id);
+  for (const Value v : n.out) {
+    h.word(v.id);
+    h.text(g.info(v).name);
+    h.type(g.type(v));
+  }
+  for (const uint32_t s : n.sizes) h.word(s);
+  for (const Fact& f : n.facts) h.fact(f);
+  for (const Attr& a : n.attrs.values()) h.attr(a);
+}
+
+bool same_input(const Input& a, const Input& b) {
+  return a.kind == b.kind && a.value == b.value && a.label == b.label;
+}
+
+bool same_size(const SizeInfo& a, const SizeInfo& b) {
+  return a.kind == b.kind && a.name == b.name && a.scope == b.scope && a.number == b.number &&
+         a.expression == b.expression && a.def == b.def;
+}
+
+bool same_node(const Node& a, const Node& b) {
+  return a.op == b.op && a.in == b.in && a.out == b.out && a.sizes == b.sizes &&
+         a.facts == b.facts && a.attrs == b.attrs && a.scope == b.scope;
+}
+
+bool same_value(const ValueInfo& a, const ValueInfo& b) {
+  return a.type == b.type && a.def == b.def && a.result == b.result && a.name == b.name &&
+         a.scope == b.scope;
+}
+
+}  // namespace
+
+uint64_t structural_hash(const Graph& g) {
+  Hasher h;
+  h.text(g.name);
+  h.text(g.title);
+  for (const std::string& s : g.scopes) h.text(s);
+  for (const SizeInfo& s : g.sizes) {
+    h.word(static_cast<uint64_t>(s.kind));
+    h.text(s.name);
+    h.word(s.scope.id);
+    h.word(static_cast<uint64_t>(s.number));
+    h.word(s.expression.hash());
+  }
+  for (const Input& i : g.inputs) {
+    h.word(static_cast<uint64_t>(i.kind));
+    h.text(g.info(i.value).name);
+    h.text(i.label);
+    h.type(g.type(i.value));
+  }
+  for (const Node& n : g.nodes) hash_node(h, g, n);
+  for (const Value v : g.returns) h.word(v.id);
+  return h.state();
+}
+
+bool same_structure(const Graph& a, const Graph& b) {
+  return a.name == b.name && a.title == b.title && a.scopes == b.scopes && a.returns == b.returns &&
+         std::ranges::equal(a.sizes, b.sizes, same_size) &&
+         std::ranges::equal(a.inputs, b.inputs, same_input) &&
+         std::ranges::equal(a.nodes, b.nodes, same_node) &&
+         std::ranges::equal(a.values, b.values, same_value);
+}
+
+namespace {
+
+// Which nodes something with an effect or a returned value needs.
+std::vector<bool> live_nodes(const Graph& g) {
+  std::vector<bool> live(g.nodes.size());
+  std::vector<NodeId> work;
+  const auto need = [&](NodeId id) {
+    if (id.valid() && !live[id.id]) live[id.id] = true, work.push_back(id);
+  };
+  for (uint32_t i = 0; i < g.nodes.size(); ++i) {
+    if (g.nodes[i].op->has_effect || !g.nodes[i].sizes.empty()) need({i});
+  }
+  for (const Value v : g.returns) need(g.info(v).def);
+  while (!work.empty()) {
+    const Node& n = g.node(work.back());
+    work.pop_back();
+    for (const Value v : n.in) need(g.info(v).def);
+  }
+  return live;
+}
+
+}  // namespace
+
+Graph without_dead_nodes(const Graph& g) {
+  const std::vector<bool> live = live_nodes(g);
+  if (std::ranges::all_of(live, [](bool b) { return b; })) return g;
+  Graph out;
+  out.name = g.name;
+  out.title = g.title;
+  out.text_file = g.text_file;
+  out.sizes = g.sizes;
+  out.inputs = g.inputs;
+  out.scopes = g.scopes;
+  std::vector<Value> moved(g.values.size());
+  for (uint32_t v = 0; v < g.values.size(); ++v) {
+    const NodeId def = g.values[v].def;
+    if (def.valid() && !live[def.id]) continue;
+    moved[v] = {static_cast<uint32_t>(out.values.size())};
+    out.values.push_back(g.values[v]);
+  }
+  for (uint32_t i = 0; i < g.nodes.size(); ++i) {
+    if (!live[i]) continue;
+    Node n = g.nodes[i];
+    const NodeId id{static_cast<uint32_t>(out.nodes.size())};
+    for (Value& v : n.in) v = moved[v.id];
+    for (Value& v : n.out) v = moved[v.id], out.values[v.id].def = id;
+    for (const uint32_t s : n.sizes) out.sizes[s].def = id;
+    out.nodes.push_back(std::move(n));
+  }
+  for (Input& i : out.inputs) i.value = moved[i.value.id];
+  for (const Value v : g.returns) out.returns.push_back(moved[v.id]);
+  return out;
+}
+
+}  // namespace graph
