@@ -1,12 +1,19 @@
 # heddle_room(NAME USES room... LIBS library...): src/NAME/*.cpp becomes the static library NAME,
 # src/NAME/*_test.cpp the test program NAME_test. USES must agree with the table in src/README.md,
 # which `./dev rooms` checks against the includes. A test may use more than its room does.
+# In a fuzz build (preset fuzz), src/NAME/X_fuzz.cpp becomes the program X_fuzz, and there are no tests.
+option(HEDDLE_FUZZ "build the fuzz targets instead of the tests (clang only)" OFF)
+add_custom_target(test_programs)
+add_custom_target(fuzz_programs)
+
 function(heddle_room name)
   cmake_parse_arguments(ROOM "" "" "USES;LIBS;TEST_USES;TEST_LIBS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   set(tests ${sources})
+  set(fuzzers ${sources})
   list(FILTER sources EXCLUDE REGEX "(_test|_fuzz)\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cpp$")
   if(sources)
     add_library(${name} STATIC ${sources})
     target_include_directories(${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
@@ -16,12 +23,31 @@ function(heddle_room name)
     target_include_directories(${name} INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
     target_link_libraries(${name} INTERFACE ${ROOM_USES})
   endif()
-  if(tests)
-    add_executable(${name}_test ${tests})
-    target_link_libraries(${name}_test PRIVATE ${name} ${ROOM_TEST_USES} ${ROOM_TEST_LIBS}
-                                               GTest::gtest GTest::gtest_main)
-    target_compile_definitions(${name}_test PRIVATE
-      HEDDLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" HEDDLE_BINARY_DIR="${PROJECT_BINARY_DIR}")
-    add_test(NAME ${name} COMMAND ${name}_test)
+  if(HEDDLE_FUZZ)
+    heddle_fuzzers(${name} ${fuzzers})
+  elseif(tests)
+    heddle_test(${name} SOURCES ${tests} LIBS ${ROOM_TEST_USES} ${ROOM_TEST_LIBS})
   endif()
+endfunction()
+
+function(heddle_test name)
+  cmake_parse_arguments(TEST "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name}_test ${TEST_SOURCES})
+  target_link_libraries(${name}_test PRIVATE ${name} ${TEST_LIBS} GTest::gtest GTest::gtest_main)
+  target_include_directories(${name}_test PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(${name}_test PRIVATE
+    HEDDLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" HEDDLE_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  add_test(NAME ${name} COMMAND ${name}_test)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600)
+  add_dependencies(test_programs ${name}_test)
+endfunction()
+
+function(heddle_fuzzers name)
+  foreach(source ${ARGN})
+    get_filename_component(program ${source} NAME_WE)
+    add_executable(${program} ${source})
+    target_link_libraries(${program} PRIVATE ${name})
+    target_link_options(${program} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(fuzz_programs ${program})
+  endforeach()
 endfunction()

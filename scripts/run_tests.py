@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Runs the tests of a build folder, and ends with the line "N passed, N failed".
+
+usage: run_tests.py BUILD_DIR [--only-programs]
+
+First the test programs and script tests that ctest knows, then the golden cases (tests/run_goldens.py), whose
+table of worst errors is part of the output.  Single tests of a gtest program are counted, not programs.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def count_tests(output):
+    """(passed, failed) in the output of one program, by the closing lines of gtest and of Python's unittest."""
+    ok = "\nTest Passed." in output
+    gtest = {
+        word: int(n)
+        for word, n in re.findall(r"^\[  (PASSED|FAILED)  \] (\d+) tests?[.,]", output, re.M)
+    }
+    unittest = re.search(r"^Ran (\d+) tests? in .*\n\nOK", output, re.M)
+    passed = gtest.get("PASSED", int(unittest[1]) if unittest else int(ok))
+    # A program that crashed has no closing line: it counts as one failure.
+    return passed, gtest.get("FAILED", 0) or int(not ok)
+
+
+def run_programs(build):
+    """Runs ctest; returns (passed, failed) in single tests."""
+    status = subprocess.run(["ctest", "--test-dir", build, "--output-on-failure"]).returncode
+    log = (pathlib.Path(build) / "Testing/Temporary/LastTest.log").read_text(errors="replace")
+    programs = re.split(r"^\d+/\d+ Test: ", log, flags=re.MULTILINE)[1:]
+    counts = [count_tests(output) for output in programs]
+    passed, failed = sum(c[0] for c in counts), sum(c[1] for c in counts)
+    return passed, failed or int(status != 0)
+
+
+def run_goldens(build):
+    """Runs the golden cases; returns (passed, failed) in runs of the program."""
+    script = ROOT / "tests/run_goldens.py"
+    program = ROOT / build / "src/heddle"
+    if not program.exists():
+        return 0, 0
+    process = subprocess.Popen(
+        [sys.executable, script, "--program", program], stdout=subprocess.PIPE, text=True
+    )
+    last = ""
+    for line in process.stdout:
+        print(line, end="", flush=True)
+        last = line
+    status = process.wait()
+    counts = re.match(r"goldens: (\d+) passed, (\d+) failed", last)
+    if not counts:
+        return 0, 1
+    return int(counts[1]), max(int(counts[2]), int(status != 0))
+
+
+def main(build, only_programs):
+    totals = [run_programs(build)]
+    if not only_programs:
+        totals.append(run_goldens(build))
+    passed, failed = (sum(column) for column in zip(*totals))
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    arguments = [a for a in sys.argv[1:] if a != "--only-programs"]
+    if len(arguments) != 1:
+        sys.exit(__doc__)
+    sys.exit(main(arguments[0], "--only-programs" in sys.argv))

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Prints the size of the sources: lines a room, the core against its budget, ops, longest files, slowest compiles.
+
+Lines are those of .h and .cpp files, blank lines and comments included, tests not.  Exit 1 when the core is over.
+"""
+
+import sys
+from collections import Counter
+
+import rooms
+from rooms import ROOT, SRC
+
+CORE = ("sym", "graph", "ops", "autodiff")
+CORE_BUDGET = 6500
+
+
+def print_rooms(sources):
+    """Returns the lines of the core."""
+    lines, tests = Counter(), Counter()
+    for source in sources:
+        (tests if source.is_test else lines)[source.room] += len(source.lines)
+    print(f"{'room':10} {'lines':>6} {'tests':>6}")
+    for room in rooms.read_table():
+        if lines[room] or tests[room]:
+            print(f"{room:10} {lines[room]:6} {tests[room]:6}")
+    print(f"{'all':10} {lines.total():6} {tests.total():6}")
+    return sum(lines[room] for room in CORE)
+
+
+def count_ops(sources):
+    """Op definitions: lines of src/ops that begin `extern const OpDef` or `const OpDef`."""
+    ops = [s for s in sources if s.room == "ops" and not s.is_header and not s.is_test]
+    return sum(
+        line.startswith(("extern const OpDef ", "const OpDef ")) for s in ops for line in s.lines
+    )
+
+
+def print_slowest_compiles():
+    """The ten longest steps in the last full release build, from ninja's log."""
+    log = ROOT / "build/release/.ninja_log"
+    if not log.exists():
+        return
+    seconds = {}
+    for line in log.read_text().splitlines()[1:]:
+        start, end, _, output, _ = line.split("\t")
+        if output.endswith(".o"):
+            seconds[output] = (int(end) - int(start)) / 1000
+    print("\nslowest compiles, s (a hit of ccache counts as it was)")
+    for output, s in sorted(seconds.items(), key=lambda item: -item[1])[:10]:
+        print(f"{s:6.1f} {output.split('.dir/')[-1].removesuffix('.o')}")
+
+
+def main():
+    sources = rooms.read_sources()
+    core = print_rooms(sources)
+    print(f"\ncore ({' '.join(CORE)}): {core} lines, budget {CORE_BUDGET}")
+    print(f"ops: {count_ops(sources)}")
+    print("\nlongest files")
+    for source in sorted(sources, key=lambda s: -len(s.lines))[:5]:
+        print(f"{len(source.lines):6} {source.path.relative_to(SRC.relative_to(ROOT))}")
+    print_slowest_compiles()
+    return 1 if core > CORE_BUDGET else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
