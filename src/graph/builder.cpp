@@ -132,7 +132,7 @@ Values Builder::add(const Here& here, const OpDef& op, ValuesIn in,
   node.op = &op;
   node.in.assign(in.begin(), in.end());
   node.attrs = Attrs(op, positional_attrs(op, attrs));
-  node.source = here.source;
+  node.source = source_.line ? source_ : here.source;
   node.scope = scope_;
   return graph_.node(add_node(std::move(node), std::move(given), {})).out;
 }
@@ -207,7 +207,7 @@ std::vector<Expr> Builder::add_sizes(const Here& here, const OpDef& op, Value co
   node.op = &op;
   node.in = {counts};
   node.attrs = Attrs(op, std::vector<Attr>(op.attrs.size()));
-  node.source = here.source;
+  node.source = source_.line ? source_ : here.source;
   node.scope = scope_;
   const NodeId id = add_node(std::move(node), {}, {});
   std::vector<Expr> out;

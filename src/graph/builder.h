@@ -103,6 +103,8 @@ class Builder {
   ScopeId scope() const { return scope_; }
   ScopeId scope_id(std::string_view path);  // made when new
   void set_scope(ScopeId scope) { scope_ = scope; }
+  // While set, nodes carry this line instead of their caller's: the backward names the forward's.
+  void set_source(SourceLine source) { source_ = source; }
   const Graph& graph() const { return graph_; }
   const SizeFacts& facts() const { return facts_; }
   OpTable table() const { return table_; }
@@ -119,6 +121,7 @@ class Builder {
   SizeFacts facts_;
   OpTable table_;
   ScopeId scope_{0};
+  SourceLine source_;
   std::unordered_map<std::string, uint32_t> scope_ids_;  // by path
   // Next free number of each name in each scope; looked up only, never iterated.
   std::unordered_map<std::string, uint32_t> taken_;

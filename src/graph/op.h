@@ -54,6 +54,7 @@ struct OpDef {
   std::span<const AttrSpec> attrs = {};
   bool type_is_attribute = false;  // reshape, zeros, cast, ...: the result type is given
   bool has_effect = false;         // kept although nobody reads a result
+  bool may_fail = false;           // its kernel checks data: indices, counts, conditions
   bool unique = false;             // bears sizes or draws state: passes may never clone it
 
   // Result types from operand types alone: fact-free, deterministic. Conditions go through

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cpu.h"
+#include "base/error.h"
 #include "base/worker_pool.h"
 #include "graph/graph.h"
 #include "host/tensor.h"
@@ -27,6 +29,7 @@ struct EvalContext {
   std::span<const host::Shape> shapes;  // of the results, in numbers
   std::span<int64_t> borne;             // a node that bears sizes stores them here
   std::shared_ptr<host::MemoryAccount> account;
+  bool poison = false;  // fill new memory with NaN bits
 
   int64_t number(const sym::Expr& e) const;  // value of a size expression in this run
   bool holds(const graph::Fact& fact) const;
@@ -36,7 +39,15 @@ struct EvalContext {
   Tensor reuse_or_make(size_t result, const Tensor& operand) const;
 };
 
-// A check that failed in a run: exit 1, or 5 when it guards numerics.
-[[noreturn]] void fail_check(const EvalContext& context, const std::string& message);
+// A check of the graph, a fact about sizes read from data, or an index range that did not hold in a
+// run. Exit 1, or 5 when it guards numerics.
+class CheckFailure : public base::Error {
+  using Error::Error;
+};
+
+template <class... Args>
+[[noreturn]] void fail_check(std::string_view pattern, const Args&... args) {
+  throw CheckFailure(base::Exit::internal, base::format(pattern, args...));
+}
 
 }  // namespace ops
