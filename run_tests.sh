@@ -4,4 +4,4 @@ set -euo pipefail
 cd "$(dirname "$0")"
 scripts/install_packages.sh
 ./dev build
-exec python3 scripts/run_tests.py build/release
+exec /usr/bin/python3 scripts/run_tests.py build/release

@@ -1,5 +1,5 @@
-#!/usr/bin/env python3
-"""Prints the rooms that differ from main, and those that depend on them, in the order of the pipeline."""
+#!/usr/bin/python3
+"""Prints the rooms that differ from main and those that depend on them, in pipeline order."""
 
 import subprocess
 

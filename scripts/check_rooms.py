@@ -1,7 +1,8 @@
-#!/usr/bin/env python3
-"""Checks the structure of the sources: who may include whom, where libraries may appear, how long files may be.
+#!/usr/bin/python3
+"""Checks the structure of the sources: includes, libraries, lengths of files, paths in documents.
 
-The rules stand in src/README.md and docs/style.md.  Prints one line a breach, then a closing line; exit 1 if any.
+The rules stand in src/README.md and docs/style.md.  Prints one line a breach, then a closing line;
+exit 1 if any.
 """
 
 import re
@@ -14,7 +15,7 @@ from rooms import ROOT, SRC
 MAX_LINES = 600
 MAX_PUBLIC_HEADERS = 5
 
-# Include path -> the library's word in the table of src/README.md.  "tests" may only appear in tests.
+# Include path -> the library's word in the table of src/README.md; "tests": in tests only.
 LIBRARIES = [
     (r"fmt/", "fmt"),
     (r"xxhash\.h|xxh3\.h", "xxHash"),
@@ -30,14 +31,17 @@ LIBRARIES = [
     (r"llvm-c/", "LLVM"),
     (r"z3|gtest/|gmock/|benchmark/", "tests"),
 ]
-SYSTEM = r"(sys|netinet|arpa)/.*|(unistd|fcntl|signal|errno|poll|sched|pthread|termios|cpuid|immintrin|link|dlfcn)\.h"
+SYSTEM = (
+    r"(sys|netinet|arpa)/.*|"
+    r"(unistd|fcntl|signal|errno|poll|sched|pthread|termios|cpuid|immintrin|link|dlfcn)\.h"
+)
 STANDARD = r"[a-z_0-9]+"
 # Each costs every file that includes the header 0.25 to 0.7 s (docs/style.md).
 SLOW_IN_HEADERS = {"iostream", "regex", "filesystem", "chrono", "thread"}
 
 
 def library_of(name):
-    """The library that an angle include belongs to, "" for the standard library and the system, None if unknown."""
+    """The library of an angle include, "" for the standard library and the system, or None."""
     for pattern, library in LIBRARIES:
         if re.match(pattern, name):
             return library
@@ -60,7 +64,7 @@ def check_own_include(source, where, name, table):
 
 
 def check_library_include(source, where, name, table):
-    """An angle include: library headers sit in .cpp files of the rooms whose row names the library."""
+    """An angle include: a library is for the .cpp files of rooms whose row names it."""
     library = library_of(name)
     if library is None:
         return [f"{where}: <{name}> belongs to no library that scripts/check_rooms.py knows"]
@@ -74,7 +78,7 @@ def check_library_include(source, where, name, table):
         return [f"{where}: <{name}> is a library header; no header of ours may include one"]
     if library not in table[source.room].libraries:
         return [
-            f"{where}: room {source.room} may not use {library}; its row in src/README.md does not name it"
+            f"{where}: room {source.room} may not use {library}: not in its row of src/README.md"
         ]
     return []
 
@@ -121,8 +125,8 @@ def check_lengths(sources):
             head.append(line)
         if len(source.lines) > MAX_LINES and f"{MAX_LINES} lines" not in " ".join(head):
             problems.append(
-                f"{source.path}: {len(source.lines)} lines, the cap is {MAX_LINES}; split it, or say in "
-                f'its head comment why it is over "{MAX_LINES} lines"'
+                f"{source.path}: {len(source.lines)} lines, the cap is {MAX_LINES}; split it, or "
+                f'say in its head comment why it is over "{MAX_LINES} lines"'
             )
         if not head:
             problems.append(f"{source.path}:1: the first line must say what the file is for")
@@ -144,15 +148,15 @@ def public_headers(sources):
 
 def check_public_headers(sources):
     return [
-        f"src/{room}: {len(names)} public headers (included by another room), the cap is {MAX_PUBLIC_HEADERS}: "
-        + " ".join(sorted(names))
+        f"src/{room}: {len(names)} public headers (other rooms include them), "
+        f"the cap is {MAX_PUBLIC_HEADERS}: " + " ".join(sorted(names))
         for room, names in sorted(public_headers(sources).items())
         if len(names) > MAX_PUBLIC_HEADERS
     ]
 
 
 def path_in_text(token, table):
-    """The path, from the root, that a word of a document names; None if the word is no path of the repository."""
+    """The path, from the root, that a word of a document names; None if it names none."""
     token = token.rstrip(".,:;)")
     token = re.sub(r"(:\d+)+$", "", token)
     if token.startswith("./"):
@@ -171,7 +175,7 @@ def path_in_text(token, table):
 
 
 def check_documents(table):
-    """Every path of the repository that README.md, docs/ and the README of a room name must exist."""
+    """Every path that README.md, docs/ or the README of a room names must exist."""
     problems = []
     documents = [
         ROOT / "README.md",

@@ -1,4 +1,4 @@
-"""The rooms of src/: the table of src/README.md, the files, and who includes whom.  Used by the other scripts."""
+"""The rooms of src/: their table, their files, their includes.  Used by the other scripts."""
 
 import pathlib
 import re
@@ -27,7 +27,7 @@ class Source:
 
     @property
     def is_test(self):
-        """Tests, fuzz targets and what only they include; they may use more than their room does."""
+        """Tests, fuzz targets and their helpers; they may use more than their room does."""
         return bool(re.search(r"_(test|fuzz|bench)(_\w+)?$", self.path.stem))
 
     def includes(self):

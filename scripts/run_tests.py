@@ -1,10 +1,11 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Runs the tests of a build folder, and ends with the line "N passed, N failed".
 
 usage: run_tests.py BUILD_DIR [--only-programs]
 
-First the test programs and script tests that ctest knows, then the golden cases (tests/run_goldens.py), whose
-table of worst errors is part of the output.  Single tests of a gtest program are counted, not programs.
+First the test programs and script tests that ctest knows, then the golden cases
+(tests/run_goldens.py), whose table of worst errors is part of the output.  Single tests of a gtest
+program are counted, not programs.
 """
 
 import pathlib
@@ -16,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def count_tests(output):
-    """(passed, failed) in the output of one program, by the closing lines of gtest and of Python's unittest."""
+    """(passed, failed) in the output of one program, by the closing lines of gtest or unittest."""
     ok = "\nTest Passed." in output
     gtest = {
         word: int(n)

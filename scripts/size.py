@@ -1,7 +1,8 @@
-#!/usr/bin/env python3
-"""Prints the size of the sources: lines a room, the core against its budget, ops, longest files, slowest compiles.
+#!/usr/bin/python3
+"""Prints the size of the sources, the core against its budget, and the slowest compiles.
 
-Lines are those of .h and .cpp files, blank lines and comments included, tests not.  Exit 1 when the core is over.
+Lines are those of .h and .cpp files, blank lines and comments included, tests not.  Exit 1 when the
+core is over.
 """
 
 import sys
