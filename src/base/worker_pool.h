@@ -18,9 +18,10 @@ class WorkerPool {
 
   int threads() const;
 
-  // Runs body(begin, end) over [0, count) in blocks of `grain` (the last one may be short); block b goes to
-  // thread b * threads / blocks. Blocks, not threads, decide the bits: a body must depend on its range only.
-  // The first exception of the lowest block is rethrown after all have ended. Calls do not nest.
+  // Runs body(begin, end) over [0, count) in blocks of `grain` (the last one may be short); block b
+  // goes to thread b * threads / blocks. Blocks, not threads, decide the bits: a body must depend
+  // on its range only. The first exception of the lowest block is rethrown after all have ended.
+  // Calls do not nest.
   void parallel_for(int64_t count, int64_t grain,
                     const std::function<void(int64_t begin, int64_t end)>& body) const;
 

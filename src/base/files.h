@@ -1,0 +1,69 @@
+// Files: read whole with a limit, map read-only, write atomically. Paths are plain UTF-8 strings.
+// What a user can mend (no such file, not a regular file, too big) is a UserError with the exit
+// code that the caller chose; what the machine did (disk full, I/O error) is a SystemError with the
+// same code.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace base {
+
+// The bytes of `path`, at most `limit` of them. Works for pipes too.
+std::string read_file(const std::string& path, Exit exit, uint64_t limit = uint64_t{1} << 30);
+
+// A whole file mapped read-only; an empty file has no bytes. The file must not shrink meanwhile.
+class MappedFile {
+ public:
+  MappedFile(const std::string& path, Exit exit);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
+
+ private:
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Writes beside `path` and renames over it in `commit`, after the bytes are on the disk: a reader
+// sees the old file or the new one, whole. Without `commit` nothing of it stays.
+class AtomicFile {
+ public:
+  AtomicFile(const std::string& path, Exit exit);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+  void commit();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+void write_file(const std::string& path, std::string_view bytes, Exit exit);  // atomic
+
+enum class PathKind : uint8_t { missing, file, directory, other };
+PathKind path_kind(const std::string& path);  // symbolic links are followed
+bool file_exists(const std::string& path);    // a file or anything else that is no directory
+uint64_t file_size(const std::string& path, Exit exit);
+std::vector<std::string> list_directory(const std::string& path, Exit exit);  // names, sorted
+void make_directories(const std::string& path, Exit exit);  // with parents; fine when there
+void remove_file(const std::string& path, Exit exit);       // fine when missing
+
+std::string join_path(std::string_view folder, std::string_view name);
+std::string parent_path(std::string_view path);  // "a/b" -> "a", "b" -> ".", "/b" -> "/"
+
+}  // namespace base
