@@ -234,6 +234,11 @@ Value Builder::named(std::string_view name, Value v) {
   return v;
 }
 
+Values Builder::named(std::string_view prefix, Values vs) {
+  for (size_t i = 0; i < vs.size(); ++i) named(base::format("{}{}", prefix, i), vs[i]);
+  return vs;
+}
+
 // Names are unique within their scope: the second "x" is "x_2". Sizes and values do not clash.
 std::string Builder::claim(std::string key, std::string_view wish) {
   const size_t stem = key.size();

@@ -94,6 +94,7 @@ class Builder {
 
   // Renames v (made unique in its scope) and returns it: `h = b.named("h", mul(b, a, v))`.
   Value named(std::string_view name, Value v);
+  Values named(std::string_view prefix, Values vs);  // prefix0, prefix1, ...
   std::string unique_name(std::string_view wish);  // in the current scope
 
   const Type& type(Value v) const { return graph_.type(v); }
