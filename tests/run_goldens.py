@@ -37,13 +37,18 @@ def weights_of(case):
     return made
 
 
+def train_command(program, case, dtype, experts, folder):
+    """The command line of a run; its working directory is the folder of the case."""
+    command = [program, "train", "--job.config_file", "config.toml"]
+    command += ["--checkpoint.initial_load_path", weights_of(case)]
+    command += ["--job.dump_folder", folder, f"--model.args.moe_args.{EXPERTS[experts]}"]
+    return command + (["--training.dtype", "float64"] if dtype == "f64" else [])
+
+
 def train(program, case, dtype, experts):
     """Runs the case; returns the dump folder, the command line and the seconds it took."""
     folder = WORK / f"{case}-{dtype}-{experts}"
-    command = [program, "train", "--job.config_file", "config.toml"]
-    command += ["--checkpoint.initial_load_path", weights_of(case), "--debug.dump_step", "1"]
-    command += ["--job.dump_folder", folder, f"--model.args.moe_args.{EXPERTS[experts]}"]
-    command += ["--training.dtype", "float64"] if dtype == "f64" else []
+    command = train_command(program, case, dtype, experts, folder) + ["--debug.dump_step", "1"]
     shown = f"(cd {CASES / case} && {shlex.join(map(str, command))})"
     folder.mkdir(parents=True, exist_ok=True)
     for stale in [folder / "metrics.jsonl", *folder.glob("debug/*.safetensors")]:
