@@ -29,7 +29,7 @@ F16 to_f16(float x);
 using Shape = std::vector<int64_t>;
 int64_t element_count(std::span<const int64_t> shape);
 
-// 64-byte aligned memory. `live` and `peak` count the bytes of all buffers of one Arena of account.
+// Counts the bytes of the buffers made with it. Not synchronised: one thread makes and drops them.
 struct MemoryAccount {
   int64_t live = 0;
   int64_t peak = 0;
@@ -38,8 +38,9 @@ struct MemoryAccount {
 class Tensor {
  public:
   Tensor() = default;
-  // Row-major, contents undefined. Zero elements are fine and give a valid, distinct handle.
-  // With an account, the buffer's bytes are counted in it until the last view dies.
+  // Row-major, 64-byte aligned, contents undefined. Zero elements are fine and give a valid,
+  // distinct handle. With an account, the buffer's bytes are counted in it until the last view
+  // dies.
   static Tensor make(DType dtype, Shape shape, std::shared_ptr<MemoryAccount> account = {});
   static Tensor zeros(DType dtype, Shape shape);
   // Borrows memory that `owner` keeps alive (a mapped file).
@@ -57,7 +58,8 @@ class Tensor {
   // True when no other Tensor shares the memory: an op may then write its result here.
   bool is_sole_owner() const { return owner_.use_count() == 1; }
 
-  // Pointer to element 0 of this view. T must be the dtype's storage type; CHECKed.
+  // Pointer to element 0 of this view. T must be the dtype's storage type (float, double, BF16,
+  // F16, int64_t, int32_t, uint8_t, bool); CHECKed.
   template <class T>
   T* data() const;
   std::byte* raw() const { return data_; }
@@ -75,6 +77,8 @@ class Tensor {
 };
 
 Shape row_major(std::span<const int64_t> shape);
+// x itself when it has that dtype. Float to integer truncates and saturates, NaN gives 0; f64 to
+// bf16 or f16 rounds through f32, as PyTorch does.
 Tensor cast(const Tensor& x, DType dtype);
 bool same_bits(const Tensor& a, const Tensor& b);  // dtype, shape and every bit
 
