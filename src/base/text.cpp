@@ -101,7 +101,8 @@ bool is_valid_utf8(std::string_view text) {
 
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
   std::string best;
-  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
+  // Short words are near almost anything: at most half of the letters may differ.
+  size_t best_distance = std::min(std::max<size_t>(2, word.size() / 3), word.size() / 2) + 1;
   for (const std::string& c : candidates) {
     std::vector<size_t> row(c.size() + 1);
     for (size_t j = 0; j <= c.size(); ++j) row[j] = j;

@@ -1,0 +1,200 @@
+// TOML text to assignments, through toml++. Every key that is unknown or has the wrong type is a
+// problem with its place; a syntax error is one problem and ends the reading.
+#include <toml++/toml.h>
+
+#include "base/text.h"
+#include "config/problems.h"
+
+namespace config {
+namespace {
+
+struct File {
+  std::string_view name;
+  List lines;
+};
+
+std::string line_of(const File& file, size_t line) {
+  if (line == 0 || line > file.lines.size()) return {};
+  std::string text = file.lines[line - 1];
+  if (text.ends_with('\r')) text.pop_back();
+  return text;
+}
+
+Origin origin_of(const File& file, const toml::source_region& region) {
+  Origin origin{.from = Origin::From::file, .name = std::string(file.name)};
+  origin.line = static_cast<int>(region.begin.line);
+  origin.column = std::max(1, static_cast<int>(region.begin.column));
+  origin.line_text = line_of(file, region.begin.line);
+  const bool one_line = region.begin.line == region.end.line;
+  origin.width = one_line && region.end.column > region.begin.column
+                     ? static_cast<int>(region.end.column - region.begin.column)
+                     : 1;
+  return origin;
+}
+
+// A header's place is its bracket; its name is what is marked.
+Origin header_of(const File& file, const toml::key& key, const toml::node& node) {
+  Origin origin = origin_of(file, key.source());
+  const toml::source_position bracket = node.source().begin;
+  if (node.is_table() && !node.as_table()->is_inline() && bracket.line == key.source().begin.line) {
+    origin.mark = origin.column;
+    origin.column = static_cast<int>(bracket.column);
+  }
+  return origin;
+}
+
+std::string type_of(const toml::node& node) {
+  if (node.is_date() || node.is_time() || node.is_date_time()) return "a date or time";
+  if (node.is_table()) return "a section";
+  if (node.is_array_of_tables()) return "a list of sections";
+  return node.is_array() ? "a mixed list" : "a value";
+}
+
+std::optional<List> texts_of(const toml::array& array) {
+  List list;
+  for (const toml::node& element : array) {
+    const auto* text = element.as_string();
+    if (text == nullptr) return std::nullopt;
+    list.push_back(text->get());
+  }
+  return list;
+}
+
+std::optional<std::vector<List>> lists_of(const toml::array& array) {
+  std::vector<List> lists;
+  for (const toml::node& element : array) {
+    const toml::array* inner = element.as_array();
+    std::optional<List> texts = inner ? texts_of(*inner) : std::nullopt;
+    if (!texts) return std::nullopt;
+    lists.push_back(std::move(*texts));
+  }
+  return lists;
+}
+
+// Absent for what no key can hold: dates, mixed lists.
+std::optional<Value> value_of(const toml::node& node) {
+  if (const auto* b = node.as_boolean()) return Value(b->get());
+  if (const auto* i = node.as_integer()) return Value(i->get());
+  if (const auto* d = node.as_floating_point()) return Value(d->get());
+  if (const auto* s = node.as_string()) return Value(s->get());
+  const toml::array* array = node.as_array();
+  if (array == nullptr) return std::nullopt;
+  if (std::optional<List> texts = texts_of(*array)) return Value(std::move(*texts));
+  if (std::optional<std::vector<List>> lists = lists_of(*array)) return Value(std::move(*lists));
+  return std::nullopt;
+}
+
+class Reader {
+ public:
+  Reader(Draft& draft, const File& file) : draft_(draft), file_(file) {}
+
+  void read_table(const toml::table& table, const std::string& prefix) {
+    for (const auto& [key, node] : table) {
+      const std::string name(key.str());
+      const bool plain = name.find('.') == std::string::npos;  // "a.b" in quotes is one odd name
+      const std::string path = prefix.empty() ? name : prefix + "." + name;
+      if (plain && is_section(path)) {
+        read_section(path, key, node);
+      } else if (const Key* known = plain ? find_key(path) : nullptr) {
+        read_value(*known, node);
+      } else if (const toml::table* inner = node.as_table()) {
+        unknown_section(path, key, *inner);
+      } else {
+        fail(base::format("unknown key {}", show(path)), header_of(file_, key, node),
+             did_you_mean(suggest_key(path)));
+      }
+    }
+  }
+
+ private:
+  void read_section(const std::string& path, const toml::key& key, const toml::node& node) {
+    if (const toml::table* inner = node.as_table()) return read_table(*inner, path);
+    fail(base::format("{} is a section, not {}", path, type_of(node)), header_of(file_, key, node),
+         base::format("write [{}]", path));
+  }
+
+  void read_value(const Key& known, const toml::node& node) {
+    if (std::optional<Value> value = value_of(node)) {
+      return assign(draft_, known, std::move(*value), origin_of(file_, node.source()));
+    }
+    draft_.broken[key_index(known.name)] = true;
+    fail(base::format("{} is {}: expected {}", known.name, type_of(node), expectation(known)),
+         origin_of(file_, node.source()), "");
+  }
+
+  // One problem for all keys of a section that does not exist.
+  void unknown_section(const std::string& path, const toml::key& key, const toml::table& inner) {
+    List names;
+    for (const auto& [inner_key, node] : inner) {
+      names.push_back(show(path + "." + std::string(inner_key.str())));
+    }
+    const std::string message = names.empty()
+                                    ? base::format("unknown section {}", show(path))
+                                    : base::format("unknown key{} {}", names.size() > 1 ? "s" : "",
+                                                   base::join(names, ", "));
+    List sections;
+    for (const Section& section : all_sections()) sections.emplace_back(section.name);
+    sections.emplace_back("quantize");
+    fail(message, header_of(file_, key, inner), did_you_mean(base::nearest(path, sections)));
+  }
+
+  void fail(std::string message, Origin at, std::string hint) {
+    draft_.problems.push_back({std::move(message), std::move(at), std::move(hint)});
+  }
+
+  Draft& draft_;
+  const File& file_;
+};
+
+// The length of the character at the start of `text`, 0 when there is none in UTF-8.
+size_t character_length(std::string_view text) {
+  for (size_t length = 1; length <= std::min<size_t>(4, text.size()); ++length) {
+    if (base::is_valid_utf8(text.substr(0, length))) return length;
+  }
+  return 0;
+}
+
+// Line and column of the first byte that is not UTF-8; bytes past ASCII are shown as '?'.
+Problem not_utf8(const File& file) {
+  Problem problem{"not valid UTF-8",
+                  {.from = Origin::From::file, .name = std::string(file.name), .width = 1},
+                  "save the file as UTF-8"};
+  for (const std::string& line : file.lines) {
+    ++problem.at.line;
+    if (base::is_valid_utf8(line)) continue;
+    size_t place = 0;
+    while (const size_t length = character_length(std::string_view(line).substr(place))) {
+      place += length;
+    }
+    problem.at.column = static_cast<int>(place) + 1;
+    for (const char c : line)
+      problem.at.line_text += static_cast<unsigned char>(c) < 0x80 ? c : '?';
+    break;
+  }
+  return problem;
+}
+
+// toml++ begins its messages with "Error while parsing X: ".
+std::string syntax_message(std::string_view description) {
+  const std::string_view prefix = "Error while parsing ";
+  if (description.starts_with(prefix)) description.remove_prefix(prefix.size());
+  return "not TOML: " + std::string(description);
+}
+
+}  // namespace
+
+void read_toml(Draft& draft, std::string_view text, std::string_view file_name) {
+  const File file{file_name, base::split(text, '\n')};
+  if (!base::is_valid_utf8(text)) {
+    draft.problems.push_back(not_utf8(file));
+    return;
+  }
+  try {
+    Reader(draft, file).read_table(toml::parse(text), "");
+  } catch (const toml::parse_error& error) {
+    Problem problem{syntax_message(error.description()), origin_of(file, error.source())};
+    draft.problems.push_back(std::move(problem));
+  }
+}
+
+}  // namespace config
