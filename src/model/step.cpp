@@ -1,7 +1,8 @@
 // The training step as a graph.
 #include "model/step.h"
 
-#include "autodiff/gradients.h"
+#include <optional>
+
 #include "base/error.h"
 
 namespace model {
@@ -13,11 +14,11 @@ using graph::Type;
 namespace {
 
 // Everything a step graph declares before its first node, and the outputs as they come.
-class Step {
+class StepWriter {
  public:
-  Step(const StepArgs& args, std::string name)
+  StepWriter(const StepArgs& args, Builder& b)
       : args_(args),
-        b_(std::move(name), "train step", ops::table()),
+        b_(b),
         s_(declare_sizes(b_, args.model, args.batch, args.seq_len)),
         parameters_(list_parameters(args.model, s_)) {
     for (const Parameter& p : parameters_) {
@@ -49,7 +50,7 @@ class Step {
   }
 
   // Forward and loss; the loss is a sum over this micro-batch divided by the step's valid tokens.
-  void forward_loss() {
+  Value forward_loss() {
     const std::vector<Expr> rope_dims = {s_.S, s_.P}, batch_dims = {s_.B, s_.S};
     ModelInputs in{.parameters = params_, .expert_bias = bias_};
     in.rope = {buffer("rope.cos", {args_.dtype, rope_dims, {}}),
@@ -67,9 +68,14 @@ class Step {
     const Value sum = cross_entropy_sum(b_, result_.logits_TV, ops::reshape(b_, labels_BS, {s_.T}));
     loss_ = b_.named("loss", ops::div(b_, sum, valid_tokens));
     output("loss", loss_);
+    return loss_;
   }
 
-  void backward() { grads_ = autodiff::gradients(b_, loss_, params_); }
+  void take_gradients(graph::ValuesIn gradients) {
+    grads_.assign(gradients.begin(), gradients.end());
+  }
+  const Values& parameters() const { return params_; }
+  const std::vector<std::string>& outputs() const { return outputs_; }
 
   // Adds this micro-batch's gradients and counts to the sums.
   void accumulate() {
@@ -149,10 +155,6 @@ class Step {
   void output_gradients() {
     if (args_.extra != StepArgs::Extra::debug) return;
     for (size_t i = 0; i < grads_.size(); ++i) output("grad." + parameters_[i].name, grads_[i]);
-  }
-
-  StepGraph finish() && {
-    return {graph::without_dead_nodes(std::move(b_).finish()), std::move(outputs_)};
   }
 
  private:
@@ -235,7 +237,7 @@ class Step {
   }
 
   const StepArgs& args_;
-  Builder b_;
+  Builder& b_;
   Sizes s_;
   std::vector<Parameter> parameters_;
   Values params_, bias_, exp_avg_, exp_avg_sq_, grad_sums_, count_sums_;
@@ -247,38 +249,54 @@ class Step {
 
 }  // namespace
 
-StepGraph build_step(const StepArgs& args) {
-  Step step(args, "step");
-  step.declare_moments();
-  step.forward_loss();
-  step.backward();
-  step.update();
-  step.output_counts();
-  step.output_debug();
-  step.output_gradients();
-  return std::move(step).finish();
+struct Step::State {
+  StepArgs args;
+  Form form;
+  std::optional<StepWriter> writer;
+};
+
+Step::Step(const StepArgs& args, Form form)
+    : state_(std::make_unique<State>(State{args, form, std::nullopt})) {}
+Step::~Step() = default;
+
+Value Step::forward_loss(Builder& b) {
+  StepWriter& w = state_->writer.emplace(state_->args, b);
+  if (state_->form == Form::whole) {
+    w.declare_moments();
+  } else {
+    w.declare_sums();
+  }
+  return w.forward_loss();
 }
 
-StepGraph build_accumulate(const StepArgs& args) {
-  Step step(args, "accumulate");
-  step.declare_sums();
-  step.forward_loss();
-  step.backward();
-  step.accumulate();
-  step.output_debug();
-  return std::move(step).finish();
+const Values& Step::parameters() const { return state_->writer.value().parameters(); }
+
+void Step::add_update(Builder&, graph::ValuesIn gradients) {
+  StepWriter& w = state_->writer.value();
+  w.take_gradients(gradients);
+  if (state_->form == Form::whole) {
+    w.update();
+    w.output_counts();
+    w.output_gradients();
+  } else {
+    w.accumulate();
+  }
+  w.output_debug();
 }
+
+const std::vector<std::string>& Step::outputs() const { return state_->writer.value().outputs(); }
 
 StepGraph build_update(const StepArgs& args) {
-  Step step(args, "update");
-  step.declare_moments();
-  step.declare_sums();
-  step.take_sums();
-  step.update();
-  step.output_counts();
-  step.output_gradients();
-  step.empty_sums();
-  return std::move(step).finish();
+  Builder b("update", "train step", ops::table());
+  StepWriter w(args, b);
+  w.declare_moments();
+  w.declare_sums();
+  w.take_sums();
+  w.update();
+  w.output_counts();
+  w.output_gradients();
+  w.empty_sums();
+  return {graph::without_dead_nodes(std::move(b).finish()), w.outputs()};
 }
 
 }  // namespace model

@@ -2,6 +2,7 @@
 // clipping, optimizer, expert bias. Architecture section 4.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ struct StepArgs {
   } extra = Extra::none;  // debug: return what a dump needs
 };
 
-// A graph with its outputs' names, in order. Inputs are found by their labels in the graph:
+// Inputs are found by their labels in the graph:
 //   params by name; buffers "exp_avg.NAME", "exp_avg_sq.NAME", "layers.I.moe.expert_bias",
 //   "rope.cos", "rope.sin", and with accumulation "grad.NAME" and "layers.I.moe.tokens_per_expert";
 //   ins "tokens", "labels", "documents", "valid_tokens", "lr", "bias_correction1",
@@ -37,14 +38,36 @@ struct StepArgs {
 //   "block.I.out", "router.I.scores|top_scores|ids" and, where gradients are complete, "grad.NAME".
 struct StepGraph {
   graph::Graph graph;
-  std::vector<std::string> outputs;
+  std::vector<std::string> outputs;  // names of the returned values, in order
 };
 
-// One micro-batch a step: everything in one graph.
-StepGraph build_step(const StepArgs& args);
-// Several: `accumulate` (forward, backward, add to the grad buffers and counts), run for each
-// micro-batch, then `update` (clip, optimizer, expert bias; empties the buffers).
-StepGraph build_accumulate(const StepArgs& args);
+// The model's halves of a graph that trains; what stands between them is the pipeline's.
+class Step {
+ public:
+  enum class Form : uint8_t {
+    whole,       // one micro-batch a step: forward, backward, update
+    accumulate,  // several: forward, backward, add to the grad buffers and counts
+  };
+  Step(const StepArgs& args, Form form);
+  ~Step();
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+
+  // Declares the inputs and returns the loss: the sum over this micro-batch divided by the valid
+  // tokens of the whole step.
+  Value forward_loss(Builder& b);
+  const Values& parameters() const;
+  // Clipping, expert bias and optimizer; or the additions to the buffers.
+  void add_update(Builder& b, graph::ValuesIn gradients);
+  const std::vector<std::string>& outputs() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The second graph of a step with accumulation: takes the gradients and counts from their buffers,
+// clips, updates, and empties the buffers.
 StepGraph build_update(const StepArgs& args);
 
 }  // namespace model

@@ -1,0 +1,67 @@
+// Tests of whole step graphs: every flavor builds and verifies; the largest stays within its budget.
+#include "passes/pipeline.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "model/step.h"
+
+namespace passes {
+namespace {
+
+graph::Graph build(const config::ModelArgs& model) {
+  model::StepArgs args;
+  args.model = model;
+  args.seq_len = model.max_seq_len;
+  model::Step step(args, model::Step::Form::whole);
+  graph::Graph g = build_step(
+      "step", {.forward_loss = [&](graph::Builder& b) { return step.forward_loss(b); },
+               .parameters = [&] { return step.parameters(); },
+               .add_update = [&](graph::Builder& b, graph::ValuesIn d) { step.add_update(b, d); }});
+  EXPECT_EQ(step.outputs().size(), g.returns.size());
+  return g;
+}
+
+config::ModelArgs flavor(const std::string& name, bool grouped) {
+  config::ModelArgs args = config::flavor_args(name, 4096);
+  args.moe_args.use_grouped_mm = grouped;
+  return args;
+}
+
+TEST(StepGraph, DebugModelVerifies) {
+  for (const bool grouped : {false, true}) {
+    graph::verify(build(flavor("debugmodel", grouped)), ops::table());
+    graph::verify(build(flavor("debugmodel_flex_attn", grouped)), ops::table());
+  }
+}
+
+TEST(StepGraph, LargeFlavorsVerifyGrouped) {
+  for (const char* name : {"16B", "236B", "671B"}) {
+    graph::verify(build(flavor(name, true)), ops::table());
+  }
+}
+
+int64_t peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * 1024;
+}
+
+// Looped experts of 671B: 58 layers of 256 experts. Its time is the bench's to tell.
+TEST(StepGraph, Of671BTakesLessThanAGibibyte) {
+  const int64_t before = peak_rss_bytes();
+  const graph::Graph g = build(flavor("671B", false));
+  EXPECT_LT(peak_rss_bytes() - before, int64_t{1} << 30);
+  EXPECT_GT(g.nodes.size(), 58u * 256u * 15u);
+}
+
+TEST(StepGraph, GrowsLinearlyWithExperts) {
+  config::ModelArgs args = flavor("16B", false);
+  const size_t all = build(args).nodes.size();
+  args.moe_args.num_experts = 32;
+  const size_t half = build(args).nodes.size();
+  EXPECT_LT(all, 2 * half);
+}
+
+}  // namespace
+}  // namespace passes
