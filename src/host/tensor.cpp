@@ -168,7 +168,8 @@ Shape row_major(std::span<const int64_t> shape) {
   int64_t stride = 1;
   for (size_t d = shape.size(); d-- > 0;) {
     strides[d] = stride;
-    stride *= std::max<int64_t>(shape[d], 1);
+    // Wraps only beside a dim of 0, where no stride is ever used.
+    (void)__builtin_mul_overflow(stride, std::max<int64_t>(shape[d], 1), &stride);
   }
   return strides;
 }
