@@ -14,6 +14,10 @@ namespace host {
 // b. M, N, K may be 0; with K = 0, c is filled with zeros.
 void matmul(const base::WorkerPool& pool, const Tensor& a, const Tensor& b, const Tensor& c);
 
+// "oneDNN 2.6.3, AVX-512 kernels" and "Eigen 3.4.0".
+std::string f32_library();
+std::string f64_library();
+
 // A view with the last two dims exchanged: how a transposed operand is written.
 Tensor transposed(const Tensor& x);
 

@@ -2,6 +2,7 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include "base/error.h"
+#include "host/gemm.h"
 #include "host/gemm_tile.h"
 
 // The packaged oneDNN divides its work through OpenMP. Its team size is a variable of the calling
@@ -31,6 +32,13 @@ void multiply_tile(const TileProduct<float>& t) {
   }
   base::fail_internal("matmul of {} x {} x {}: dnnl_sgemm returned {}", t.rows, t.inner, t.columns,
                       static_cast<int>(status));
+}
+
+std::string f32_library() {
+  const dnnl_version_t& v = *dnnl_version();
+  const bool wide = dnnl_get_effective_cpu_isa() >= dnnl_cpu_isa_avx512_core;
+  return base::format("oneDNN {}.{}.{}, {} kernels", v.major, v.minor, v.patch,
+                      wide ? "AVX-512" : "AVX2");
 }
 
 }  // namespace host

@@ -1,6 +1,8 @@
 // f64 tiles by Eigen, whose kernels use AVX2 and fma explicitly.
 #include <Eigen/Core>
 
+#include "base/text.h"
+#include "host/gemm.h"
 #include "host/gemm_tile.h"
 
 namespace host {
@@ -38,6 +40,11 @@ void multiply_tile(const TileProduct<double>& t) {
   if (a_rows) return multiply<RowMajor, ColumnMajor>(t);
   if (b_rows) return multiply<ColumnMajor, RowMajor>(t);
   multiply<ColumnMajor, ColumnMajor>(t);
+}
+
+std::string f64_library() {
+  return base::format("Eigen {}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION,
+                      EIGEN_MINOR_VERSION);
 }
 
 }  // namespace host
