@@ -1,5 +1,6 @@
 # heddle_room(NAME USES room... LIBS library...): src/NAME/*.cpp becomes the static library NAME,
-# src/NAME/*_test.cpp the test program NAME_test. USES must agree with the table in src/README.md,
+# src/NAME/X_main.cpp belongs to a program, src/NAME/*_test.cpp to the test program NAME_test.
+# USES must agree with the table in src/README.md,
 # which `./dev rooms` checks against the includes. A test may use more than its room does.
 # In a fuzz build (preset fuzz), src/NAME/X_fuzz.cpp becomes the program X_fuzz, and there are no tests.
 option(HEDDLE_FUZZ "build the fuzz targets instead of the tests (clang only)" OFF)
@@ -11,7 +12,7 @@ function(heddle_room name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   set(tests ${sources})
   set(fuzzers ${sources})
-  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz)\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|_main)\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cpp$")
   if(sources)

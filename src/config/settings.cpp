@@ -1,15 +1,10 @@
 // From file and flags to the resolved table: defaults, then the file, then the command line.
 #include "config/settings.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "config/problems.h"
 
@@ -17,45 +12,6 @@ namespace config {
 namespace {
 
 constexpr size_t largest_file = 1 << 20;  // bytes; a real configuration has a few thousand
-
-struct Descriptor {
-  int fd;
-  explicit Descriptor(const std::string& path) : fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-};
-
-// The text of a file, or why it cannot be had. Reads pipes too, and never more than the limit.
-std::string read_file(const std::string& path, std::string& failure) {
-  const Descriptor file(path);
-  struct stat status = {};
-  if (file.fd < 0 || ::fstat(file.fd, &status) != 0) {
-    failure = std::strerror(errno);
-    return {};
-  }
-  if (S_ISDIR(status.st_mode)) {
-    failure = "it is a folder";
-    return {};
-  }
-  std::string text(largest_file + 1, '\0');
-  size_t have = 0;
-  while (have < text.size()) {
-    const ssize_t got = ::read(file.fd, text.data() + have, text.size() - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) failure = std::strerror(errno);
-    if (got <= 0) break;
-    have += static_cast<size_t>(got);
-  }
-  text.resize(have);
-  if (have > largest_file) {
-    failure = base::format("it is larger than {}, more than any configuration",
-                           base::human_bytes(largest_file));
-  }
-  return text;
-}
 
 // The last --job.config_file that the flags name.
 const Assignment* config_file(const Draft& draft) {
@@ -169,13 +125,10 @@ Settings read_settings(std::span<const std::string> flags) {
   Draft draft;
   if (const Assignment* file = config_file(from_flags)) {
     const std::string& path = std::get<std::string>(file->value);
-    std::string failure;
-    const std::string text = read_file(path, failure);
-    if (failure.empty()) {
-      read_toml(draft, text, path);
-    } else {
-      draft.problems.push_back(
-          {base::format("cannot read {}: {}", show(path), failure), file->origin});
+    try {
+      read_toml(draft, base::read_file(path, base::Exit::config, largest_file), path);
+    } catch (const base::UserError& error) {
+      draft.problems.push_back({error.message(), file->origin});
     }
   }
   append(draft, std::move(from_flags));

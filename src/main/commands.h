@@ -1,0 +1,12 @@
+// One function a command; each has its own file. See program.h for the table that names them.
+#pragma once
+
+#include "main/program.h"
+
+namespace program {
+
+int run_config(Arguments arguments);   // show, explain, schema, lint
+int run_convert(Arguments arguments);  // diff
+int run_help(Arguments arguments);
+
+}  // namespace program
