@@ -16,11 +16,8 @@ class BuildingShapes : public Shapes {
   void require(const Fact& fact, std::string_view message) override {
     const sym::Answer answer = facts_.ask(fact.condition());
     if (answer.truth == sym::Truth::yes) return;
-    const std::string relation = fact.relation == Fact::Relation::equal     ? "=="
-                                 : fact.relation == Fact::Relation::at_most ? "<="
-                                                                            : ">=";
     if (answer.truth == sym::Truth::no) {
-      refuse("{}: {} {} {} does not hold", message, text(fact.left), relation, text(fact.right));
+      refuse("{}: {} does not hold", message, display_fact(graph_, fact));
     }
     pending.push_back({fact, std::string(message)});
     pending.back().first.by_check = true;
@@ -153,6 +150,10 @@ NodeId Builder::add_node(Node node, std::vector<Type> given, std::span<const std
   for (const Value v : node.in) in.push_back(graph_.values.at(v.id).type);
   BuildingShapes shapes(*this, op, std::move(given));
   Types out = op.infer(shapes, in, node.attrs);
+  if (!names.empty() && names.size() != out.size()) {
+    base::fail_user(base::Exit::config, "{}: gives {} results, found names for {}", op.name,
+                    out.size(), names.size());
+  }
   for (const auto& [fact, message] : shapes.pending) add_check(fact, message, node.source);
 
   const NodeId id{static_cast<uint32_t>(graph_.nodes.size())};
@@ -170,11 +171,10 @@ NodeId Builder::add_node(Node node, std::vector<Type> given, std::span<const std
   }
   graph_.nodes.push_back(std::move(node));
   if (op.syntax == Syntax::check) {
-    for (const Attr& a : graph_.nodes.back().attrs.values()) {
-      if (const Fact* f = std::get_if<Fact>(&a)) {
-        Fact fact = *f;
-        fact.by_check = true;
-        facts_.add(fact, describe_node(graph_, id));
+    for (Attr& a : graph_.nodes.back().attrs.values()) {
+      if (Fact* f = std::get_if<Fact>(&a)) {
+        f->by_check = true;
+        facts_.add(*f, describe_node(graph_, id));
       }
     }
   }
@@ -212,12 +212,15 @@ std::vector<Expr> Builder::add_sizes(const Here& here, const OpDef& op, Value co
   const NodeId id = add_node(std::move(node), {}, {});
   std::vector<Expr> out;
   for (int64_t i = 0; i < count; ++i) {
-    const std::string name = unique_size_name(base::format("{}{}", prefix, i));
-    const uint32_t leaf = add_size({SizeKind::data, name, scope_, 0, {}, id});
-    graph_.nodes[id.id].sizes.push_back(leaf);
-    out.push_back(leaf_of(leaf));
+    out.push_back(bear_size(id, base::format("{}{}", prefix, i)));
   }
   return out;
+}
+
+Expr Builder::bear_size(NodeId node, std::string_view name) {
+  const uint32_t leaf = add_size({SizeKind::data, unique_size_name(name), scope_, 0, {}, node});
+  graph_.nodes.at(node.id).sizes.push_back(leaf);
+  return leaf_of(leaf);
 }
 
 void Builder::add_facts(NodeId node, std::vector<Fact> facts) {
@@ -237,6 +240,13 @@ Value Builder::named(std::string_view name, Value v) {
 Values Builder::named(std::string_view prefix, Values vs) {
   for (size_t i = 0; i < vs.size(); ++i) named(base::format("{}{}", prefix, i), vs[i]);
   return vs;
+}
+
+void Builder::move_to_scope(Value v, ScopeId scope) {
+  ValueInfo& info = graph_.values.at(v.id);
+  taken_.erase(base::format("{}%{}", info.scope.id, info.name));
+  info.scope = scope;
+  info.name = claim(base::format("{}%", scope.id), info.name);
 }
 
 // Names are unique within their scope: the second "x" is "x_2". Sizes and values do not clash.

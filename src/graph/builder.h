@@ -90,12 +90,17 @@ class Builder {
   // A node that bears `count` data sizes, named prefix0, prefix1, ...; returns them.
   std::vector<Expr> add_sizes(const Here& here, const OpDef& op, Value counts, int64_t count,
                               std::string_view prefix);
+  // For the reader: one size more, under its own name in the current scope.
+  Expr bear_size(NodeId node, std::string_view name);
   void add_facts(NodeId node, std::vector<Fact> facts);  // of a bearing node, right after its birth
 
   // Renames v (made unique in its scope) and returns it: `h = b.named("h", mul(b, a, v))`.
   Value named(std::string_view name, Value v);
   Values named(std::string_view prefix, Values vs);  // prefix0, prefix1, ...
-  std::string unique_name(std::string_view wish);  // in the current scope
+  std::string unique_name(std::string_view wish);    // in the current scope
+  void move_to_scope(Value v, ScopeId scope);        // its name, made unique there
+  // Another form of the same type: the caller has proved the dims equal.
+  void set_type(Value v, Type type) { graph_.values.at(v.id).type = std::move(type); }
 
   const Type& type(Value v) const { return graph_.type(v); }
   const Expr& dim(Value v, size_t d) const { return graph_.type(v).dims.at(d); }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "base/error.h"
 #include "graph/op.h"
@@ -75,6 +76,23 @@ std::string display_type(const Graph& g, const Type& type) {
   return out + "]";
 }
 
+std::string_view to_text(Fact::Relation relation) {
+  switch (relation) {
+    case Fact::Relation::equal:
+      return "==";
+    case Fact::Relation::at_most:
+      return "<=";
+    case Fact::Relation::at_least:
+      return ">=";
+  }
+  base::fail_internal("fact with relation {}", static_cast<int>(relation));
+}
+
+std::string display_fact(const Graph& g, const Fact& fact) {
+  return base::format("{} {} {}", display_dim(g, fact.left), fact.relation,
+                      display_dim(g, fact.right));
+}
+
 std::string describe_node(const Graph& g, NodeId id) {
   const Node& n = g.nodes.at(id.id);
   std::string results;
@@ -87,6 +105,42 @@ std::string describe_node(const Graph& g, NodeId id) {
 }
 
 namespace {
+
+// A graph that a broken pass gives may name what does not exist: an error, not a crash.
+void check_indices(const Graph& g) {
+  const auto need = [&](bool condition, std::string_view what) {
+    if (!condition) base::fail_internal("graph {}: {} that does not exist", g.name, what);
+  };
+  const auto need_values = [&](ValuesIn values, std::string_view what) {
+    for (const Value v : values) need(v.id < g.values.size(), what);
+  };
+  for (const SizeInfo& s : g.sizes) need(s.scope.id < g.scopes.size(), "a size in a scope");
+  for (const ValueInfo& v : g.values) need(v.scope.id < g.scopes.size(), "a value in a scope");
+  for (const Input& i : g.inputs) need(i.value.id < g.values.size(), "an input is a value");
+  for (const Node& n : g.nodes) {
+    need(n.op != nullptr, "a node with an op");
+    need(n.scope.id < g.scopes.size(), "a node in a scope");
+    need_values(n.in, "a node uses a value");
+    need_values(n.out, "a node gives a value");
+  }
+  need_values(g.returns, "the graph returns a value");
+}
+
+// Inputs in their order, then the results of the nodes in theirs: what the text says, whatever the
+// numbers in the graph are.
+std::vector<uint32_t> places_of_values(const Graph& g) {
+  check_indices(g);
+  std::vector<uint32_t> places(g.values.size());
+  uint32_t next = 0;
+  for (const Input& i : g.inputs) places[i.value.id] = next++;
+  for (const Node& n : g.nodes) {
+    for (const Value v : n.out) places[v.id] = next++;
+  }
+  return places;
+}
+
+// Equal for numbers that print alike: 0 is not -0, and one NaN is like the other.
+uint64_t number_bits(double x) { return std::isnan(x) ? 1 : std::bit_cast<uint64_t>(x); }
 
 // A 64-bit mix of everything in a graph that its text shows.
 class Hasher {
@@ -125,7 +179,7 @@ class Hasher {
   void value(std::monostate) {}
   void value(bool x) { word(x); }
   void value(int64_t x) { word(static_cast<uint64_t>(x)); }
-  void value(double x) { word(std::bit_cast<uint64_t>(x)); }
+  void value(double x) { word(number_bits(x)); }
   void value(const std::string& x) { text(x); }
   void value(const Expr& x) { word(x.hash()); }
   void value(const Fact& x) { fact(x); }
@@ -140,38 +194,66 @@ class Hasher {
   uint64_t state_ = 0xCBF29CE484222325u;
 };
 
-void hash_node(Hasher& h, const Graph& g, const Node& n) {
-  h.text(n.op->name);
-  h.word(n.scope.id);
-  for (const Value v : n.in) h.word(v.id);
-  for (const Value v : n.out) {
-    h.word(v.id);
-    h.text(g.info(v).name);
-    h.type(g.type(v));
+uint64_t hash_of(std::string_view text) {
+  Hasher h;
+  h.text(text);
+  return h.state();
+}
+
+bool same_attr(const Attr& a, const Attr& b) {
+  const double *x = std::get_if<double>(&a), *y = std::get_if<double>(&b);
+  return x && y ? number_bits(*x) == number_bits(*y) : a == b;
+}
+
+// Two graphs side by side.
+class Comparison {
+ public:
+  Comparison(const Graph& a, const Graph& b)
+      : a_(a), b_(b), places_a_(places_of_values(a)), places_b_(places_of_values(b)) {}
+
+  bool same() const {
+    const auto with = [this](auto member) {
+      return [this, member](const auto& x, const auto& y) { return (this->*member)(x, y); };
+    };
+    return a_.name == b_.name && a_.title == b_.title &&
+           std::ranges::equal(a_.sizes, b_.sizes, with(&Comparison::same_size)) &&
+           std::ranges::equal(a_.inputs, b_.inputs, with(&Comparison::same_input)) &&
+           std::ranges::equal(a_.nodes, b_.nodes, with(&Comparison::same_node)) &&
+           same_values(a_.returns, b_.returns);
   }
-  for (const uint32_t s : n.sizes) h.word(s);
-  for (const Fact& f : n.facts) h.fact(f);
-  for (const Attr& a : n.attrs.values()) h.attr(a);
-}
 
-bool same_input(const Input& a, const Input& b) {
-  return a.kind == b.kind && a.value == b.value && a.label == b.label;
-}
+ private:
+  bool same_scope(ScopeId a, ScopeId b) const { return a_.scopes[a.id] == b_.scopes[b.id]; }
 
-bool same_size(const SizeInfo& a, const SizeInfo& b) {
-  return a.kind == b.kind && a.name == b.name && a.scope == b.scope && a.number == b.number &&
-         a.expression == b.expression && a.def == b.def;
-}
+  bool same_size(const SizeInfo& a, const SizeInfo& b) const {
+    return a.kind == b.kind && a.name == b.name && same_scope(a.scope, b.scope) &&
+           a.number == b.number && a.expression == b.expression && a.def == b.def;
+  }
 
-bool same_node(const Node& a, const Node& b) {
-  return a.op == b.op && a.in == b.in && a.out == b.out && a.sizes == b.sizes &&
-         a.facts == b.facts && a.attrs == b.attrs && a.scope == b.scope;
-}
+  bool same_input(const Input& a, const Input& b) const {
+    return a.kind == b.kind && a.label == b.label && same_info(a.value, b.value);
+  }
 
-bool same_value(const ValueInfo& a, const ValueInfo& b) {
-  return a.type == b.type && a.def == b.def && a.result == b.result && a.name == b.name &&
-         a.scope == b.scope;
-}
+  bool same_info(Value a, Value b) const {
+    const ValueInfo &x = a_.info(a), &y = b_.info(b);
+    return x.name == y.name && same_scope(x.scope, y.scope) && x.type == y.type;
+  }
+
+  bool same_values(ValuesIn a, ValuesIn b) const {
+    return std::ranges::equal(
+        a, b, [this](Value x, Value y) { return places_a_[x.id] == places_b_[y.id]; });
+  }
+
+  bool same_node(const Node& a, const Node& b) const {
+    return a.op == b.op && same_values(a.in, b.in) && a.sizes == b.sizes && a.facts == b.facts &&
+           same_scope(a.scope, b.scope) &&
+           std::ranges::equal(a.attrs.values(), b.attrs.values(), same_attr) &&
+           std::ranges::equal(a.out, b.out, [this](Value x, Value y) { return same_info(x, y); });
+  }
+
+  const Graph &a_, &b_;
+  std::vector<uint32_t> places_a_, places_b_;
+};
 
 }  // namespace
 
@@ -179,32 +261,42 @@ uint64_t structural_hash(const Graph& g) {
   Hasher h;
   h.text(g.name);
   h.text(g.title);
-  for (const std::string& s : g.scopes) h.text(s);
+  std::vector<uint64_t> scopes;
+  for (const std::string& s : g.scopes) scopes.push_back(hash_of(s));
+  const auto add_info = [&](Value v) {
+    const ValueInfo& info = g.info(v);
+    h.text(info.name);
+    h.word(scopes[info.scope.id]);
+    h.type(info.type);
+  };
   for (const SizeInfo& s : g.sizes) {
     h.word(static_cast<uint64_t>(s.kind));
     h.text(s.name);
-    h.word(s.scope.id);
+    h.word(scopes[s.scope.id]);
     h.word(static_cast<uint64_t>(s.number));
     h.word(s.expression.hash());
   }
   for (const Input& i : g.inputs) {
     h.word(static_cast<uint64_t>(i.kind));
-    h.text(g.info(i.value).name);
     h.text(i.label);
-    h.type(g.type(i.value));
+    add_info(i.value);
   }
-  for (const Node& n : g.nodes) hash_node(h, g, n);
-  for (const Value v : g.returns) h.word(v.id);
+  const std::vector<uint32_t> places = places_of_values(g);
+  for (const Node& n : g.nodes) {
+    h.text(n.op->name);
+    h.word(scopes[n.scope.id]);
+    h.word(n.in.size());
+    for (const Value v : n.in) h.word(places[v.id]);
+    for (const Value v : n.out) add_info(v);
+    for (const uint32_t s : n.sizes) h.word(s);
+    for (const Fact& f : n.facts) h.fact(f);
+    for (const Attr& a : n.attrs.values()) h.attr(a);
+  }
+  for (const Value v : g.returns) h.word(places[v.id]);
   return h.state();
 }
 
-bool same_structure(const Graph& a, const Graph& b) {
-  return a.name == b.name && a.title == b.title && a.scopes == b.scopes && a.returns == b.returns &&
-         std::ranges::equal(a.sizes, b.sizes, same_size) &&
-         std::ranges::equal(a.inputs, b.inputs, same_input) &&
-         std::ranges::equal(a.nodes, b.nodes, same_node) &&
-         std::ranges::equal(a.values, b.values, same_value);
-}
+bool same_structure(const Graph& a, const Graph& b) { return Comparison(a, b).same(); }
 
 namespace {
 

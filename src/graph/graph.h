@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -56,6 +57,7 @@ struct Fact {
   bool operator==(const Fact&) const = default;
   sym::Condition condition() const;
 };
+std::string_view to_text(Fact::Relation relation);  // "==", "<=", ">="
 
 // One attribute of a node. Positions follow the op's AttrSpec list.
 using Attr = std::variant<std::monostate, bool, int64_t, double, std::string, Expr,
@@ -154,9 +156,11 @@ sym::Leaf leaf_of(uint32_t size_index);  // sizes of a graph are never negative
 std::string display_name(const Graph& g, Value v);
 std::string display_type(const Graph& g, const Type& type);
 std::string display_dim(const Graph& g, const Expr& dim);
+std::string display_fact(const Graph& g, const Fact& fact);  // "u0 <= T", without who vouches
 std::string describe_node(const Graph& g, NodeId id);  // "matmul -> %moe:g3 (model/moe.cpp:88)"
 
-// Equal for graphs that print the same text: structure, types, attributes, names; no addresses.
+// Equal for graphs that print the same text: structure, types, attributes, names. Not the numbering
+// of values and scopes, nor scopes that nothing is in.
 uint64_t structural_hash(const Graph& g);
 bool same_structure(const Graph& a, const Graph& b);
 
