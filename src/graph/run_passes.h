@@ -45,14 +45,15 @@ struct PassRecord {
   int64_t rewrites = 0;
   size_t nodes_before = 0, nodes_after = 0;
   bool changed = false, skipped = false;
-  std::string before, after;  // text, when dumped
+  std::string before, after;  // text, when dumped; `before` also when the pass failed
 };
 
 // Called around a pass that changed the graph; tests run both graphs and compare.
 using PassHook = std::function<void(const Pass& pass, const Graph& before, const Graph& after)>;
 
 // Throws UserError for an unknown pass name in the switches (with the nearest), InternalError with
-// a note naming the pass when it breaks the graph or throws.
+// a note naming the pass when it breaks the graph, changes it without asking, or needs what no pass
+// gives. Errors of a pass get the note and pass on.
 Graph run_passes(Graph g, std::span<const Pass* const> passes, OpTable table,
                  const PassSwitches& switches, std::vector<PassRecord>& records,
                  const PassHook& hook = {});
