@@ -2,6 +2,7 @@
 #include "host/tensor.h"
 
 #include <immintrin.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <bit>
@@ -161,6 +162,14 @@ int64_t element_count(std::span<const int64_t> shape) {
   }
   for (const int64_t dim : shape) CHECK(!__builtin_mul_overflow(count, dim, &count));
   return count;
+}
+
+// glibc maps large blocks one by one and trims its heap: a step of 1,500 buffers, 3.4 GB in all,
+// took 1.7 s to touch instead of 0.5 s, at the same peak of resident memory.
+void keep_freed_memory() {
+  constexpr int keep = 1 << 30;
+  mallopt(M_MMAP_THRESHOLD, keep);
+  mallopt(M_TRIM_THRESHOLD, keep);
 }
 
 Shape row_major(std::span<const int64_t> shape) {

@@ -76,6 +76,10 @@ class Tensor {
   std::shared_ptr<const void> owner_;  // shared: views of one buffer
 };
 
+// Lets the process keep the memory that tensors free, instead of giving it back and faulting it in
+// again page by page for the next one. For the start of programs that run many steps.
+void keep_freed_memory();
+
 Shape row_major(std::span<const int64_t> shape);
 // x itself when it has that dtype. Float to integer truncates and saturates, NaN gives 0; f64 to
 // bf16 or f16 rounds through f32, as PyTorch does.
