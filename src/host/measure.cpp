@@ -10,7 +10,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <ctime>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -24,6 +27,12 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double thread_seconds() {
+  timespec time;
+  CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 // Twelve independent chains: enough for two units of latency 4 (Zen, Intel) or 5.
@@ -147,18 +156,23 @@ uint64_t cgroup_memory() {
 
 }  // namespace
 
+// Processor time, not wall time: on a busy machine the threads wait for their turn.
 double measure_fma_gflops(const base::WorkerPool& pool, base::VectorWidth width, double seconds) {
   const bool wide = width == base::VectorWidth::avx512;
-  const int64_t threads = pool.threads();
-  std::vector<float> sums(threads);
-  const double best = shortest_slice(seconds, [&] {
-    pool.parallel_for(threads, 1, [&](int64_t thread, int64_t) {
-      sums[thread] = wide ? fma_chains_avx512(slice_steps) : fma_chains_avx2(slice_steps);
+  const double operations = 2.0 * chains * (wide ? 16 : 8) * slice_steps;
+  std::vector<double> rates(pool.threads()), sums;
+  const Clock::time_point start = Clock::now();
+  do {
+    pool.parallel_for(pool.threads(), 1, [&](int64_t thread, int64_t) {
+      const double begin = thread_seconds();
+      const float result = wide ? fma_chains_avx512(slice_steps) : fma_chains_avx2(slice_steps);
+      CHECK(std::isfinite(result));  // used, so that no loop is dropped
+      rates[thread] = operations / (thread_seconds() - begin);
     });
-  });
-  for (const float sum : sums) CHECK(std::isfinite(sum));  // the result is used: no loop is dropped
-  const double operations = 2.0 * chains * (wide ? 16 : 8) * slice_steps * threads;
-  return operations / best / 1e9;
+    sums.push_back(std::accumulate(rates.begin(), rates.end(), 0.0));
+  } while (seconds_since(start) < seconds);
+  std::ranges::nth_element(sums, sums.begin() + sums.size() / 2);
+  return sums[sums.size() / 2] / 1e9;
 }
 
 double measure_bandwidth_gbs(const base::WorkerPool& pool, double seconds) {

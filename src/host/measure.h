@@ -15,8 +15,9 @@ struct MachineSpeed {
   double bandwidth_gbs = 0;  // 10^9 bytes a second read and written by a triad, all cores
 };
 
-// The best short slice within about `seconds`: neighbours on the machine only ever slow one down.
+// Median over short slices of about `seconds` in all, by processor time of each thread.
 double measure_fma_gflops(const base::WorkerPool& pool, base::VectorWidth width, double seconds);
+// The best slice: neighbours on the machine only ever slow one down.
 double measure_bandwidth_gbs(const base::WorkerPool& pool, double seconds);
 MachineSpeed measure_speed(double seconds);  // both, with all usable cores and the widest vectors
 
