@@ -43,6 +43,7 @@ struct Cost {
 struct Sample {
   std::string_view problem;
   double tolerance = 0;
+  bool bench = false;  // a large problem: only timed, by ops_test --bench
 };
 
 struct OpDef {
