@@ -8,6 +8,7 @@
 // - any other run: blocks of 64 rows; in a block rows add up in order, and so do the blocks.
 // Every sum starts from +0.
 #include "ops/core/elementwise.h"
+#include "ops/core/lanes.h"
 #include "ops/core/reduce.h"
 #include "ops/ops.h"
 
@@ -18,28 +19,6 @@ constexpr int64_t row_block = 8192;    // elements
 constexpr int64_t column_block = 64;   // rows
 constexpr int64_t column_tile = 1024;  // columns summed at once: the sums stay in the first cache
 constexpr int64_t grain_elements = 16384;  // work of one call on one thread, at least
-
-template <class T>
-struct Lanes {
-  static constexpr int count = 16;
-  typedef T Vector __attribute__((vector_size(count * sizeof(T)), aligned(sizeof(T)), may_alias));
-};
-
-template <class T>
-[[gnu::always_inline]] inline T lanes_sum(const T* x, int64_t n) {
-  using Vector = typename Lanes<T>::Vector;
-  constexpr int lanes = Lanes<T>::count;
-  Vector sum = {};
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) sum += *reinterpret_cast<const Vector*>(x + i);
-  T lane[lanes];
-  *reinterpret_cast<Vector*>(lane) = sum;
-  for (int k = 0; i < n; ++i, ++k) lane[k] += x[i];
-  for (int half = lanes / 2; half > 0; half /= 2) {
-    for (int k = 0; k < half; ++k) lane[k] += lane[k + half];
-  }
-  return lane[0];
-}
 
 // Work of one call, [begin, end) of the tasks that the fold is cut into.
 template <class T>
