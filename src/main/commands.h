@@ -8,5 +8,6 @@ namespace program {
 int run_config(Arguments arguments);   // show, explain, schema, lint
 int run_convert(Arguments arguments);  // diff
 int run_help(Arguments arguments);
+int run_tokenizer(Arguments arguments);  // train, encode, decode, inspect
 
 }  // namespace program

@@ -25,6 +25,21 @@ are listed. Rows of router.I.ids are compared as sets, router.I.top_scores in th
 ids. Exit 9 when a tensor is over, has another shape, or no name is common.
 )",
      run_convert},
+    {"tokenizer", "Models and data", "train | encode | decode | inspect",
+     R"(usage: heddle tokenizer train INPUT... FOLDER [--vocab_size 2048]
+       heddle tokenizer encode TOKENIZER [TEXT]
+       heddle tokenizer decode TOKENIZER [ID...]
+       heddle tokenizer inspect TOKENIZER
+
+train    a byte-level BPE from text files, JSONL files or folders of them; writes
+         FOLDER/tokenizer.json and FOLDER/tokenizer_config.json, which Hugging Face loads too
+encode   the ids of TEXT, or of standard input
+decode   the text of the ids, or of those on standard input
+inspect  how many tokens there are, BOS and EOS, and what text is lost
+
+TOKENIZER is a folder with a tokenizer.json, or that file.
+)",
+     run_tokenizer},
     {"config", "Look deeper", "show | explain | schema | lint: what a configuration means",
      R"(usage: heddle config show [--origin] [--section.key value ...]
        heddle config explain KEY [--section.key value ...]
