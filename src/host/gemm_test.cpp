@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <random>
+#include <thread>
 
 #include "base/error.h"
 
@@ -196,6 +197,23 @@ TEST(MatmulThreads, TheLibraryStartsNone) {
   const Tensor c = Tensor::make(DType::f32, {512, 512});
   for (int i = 0; i < 10; ++i) matmul(pool, a, a, c);
   EXPECT_EQ(threads_of_this_process(), before + 2);
+}
+
+// Ranks as threads: each has a pool of its own, and they multiply at the same time.
+TEST(MatmulThreads, PoolsWorkSideBySide) {
+  const Tensor a = random_tensor<float>({200, 150}, 15), b = column_major<float>({150, 300}, 16);
+  std::vector<Tensor> results;
+  for (int i = 0; i < 4; ++i) results.push_back(Tensor::make(DType::f32, {200, 300}));
+  std::vector<std::thread> ranks;
+  for (const Tensor& c : results) {
+    ranks.emplace_back([&] {
+      const base::WorkerPool pool(2);
+      for (int i = 0; i < 5; ++i) matmul(pool, a, b, c);
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  for (const Tensor& c : results) EXPECT_TRUE(same_bits(c, results[0]));
+  expect_product<float>(a, b, results[0]);
 }
 
 TEST(MatmulThreads, RefusesWhatDoesNotFit) {

@@ -7,6 +7,7 @@ namespace program {
 
 int run_config(Arguments arguments);   // show, explain, schema, lint
 int run_convert(Arguments arguments);  // diff
+int run_doctor(Arguments arguments);   // exit 9 when something needed is missing
 int run_help(Arguments arguments);
 int run_tokenizer(Arguments arguments);  // train, encode, decode, inspect
 

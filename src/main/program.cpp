@@ -16,6 +16,15 @@ namespace program {
 namespace {
 
 const Command table[] = {
+    {"doctor", "Start here", "check this machine, libraries, tokenizer, data, disk",
+     R"(usage: heddle doctor [--section.key value ...]
+
+Prints what the machine is and what it can do (measured, about two seconds), and checks that
+tokenizer, data and disk are there for the run that these flags describe (configs/debug_model.toml
+where no config file is given). Says for each thing that is missing what mends it. Exit 9 when
+something is.
+)",
+     run_doctor},
     {"convert", "Models and data", "diff: compare two safetensors files",
      R"(usage: heddle convert diff A B [--rtol X]
 
