@@ -101,6 +101,7 @@ bool is_valid_utf8(std::string_view text) {
 
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
   std::string best;
+  if (word.size() > 200) return {};  // no typing error, and the search is quadratic
   // Short words are near almost anything: at most half of the letters may differ.
   size_t best_distance = std::min(std::max<size_t>(2, word.size() / 3), word.size() / 2) + 1;
   for (const std::string& c : candidates) {

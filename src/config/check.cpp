@@ -43,7 +43,7 @@ void Checker::missing_features() {
     if (!holds(key.missing_if, key.name, settings_)) continue;
     fail(key.name,
          base::format("{} is {}: Heddle does not have {}", key.name,
-                      to_toml(settings_.at(key.name).value), key.missing),
+                      clip(to_toml(settings_.at(key.name).value)), key.missing),
          base::format("leave it at {}", to_toml(key.fallback)));
   }
 }

@@ -28,6 +28,8 @@ List characters(std::string_view text) {
   return out;
 }
 
+}  // namespace
+
 std::string clip(std::string_view text) {
   const List all = characters(text);
   std::string out;
@@ -37,20 +39,18 @@ std::string clip(std::string_view text) {
   return all.size() > longest_shown ? out + "..." : out;
 }
 
-// The line and the carets under it; of a long line, the part around the place.
+namespace {
+
+// The line and the carets under it.
 std::string excerpt(const Origin& at, const std::string& hint) {
-  constexpr size_t before = 60, shown = 100;
   const List line = characters(at.line_text);
-  const size_t place = std::min<size_t>((at.mark ? at.mark : at.column) - 1, line.size());
-  const size_t first = place > before ? place - before : 0;
-  const size_t last = std::min(line.size(), first + shown);
-  std::string text = first > 0 ? "..." : "", mark(text.size(), ' ');
-  for (size_t i = first; i < last; ++i) {
+  const size_t place = std::min<size_t>(at.mark - 1, line.size());
+  std::string text, mark;
+  for (size_t i = 0; i < line.size(); ++i) {
     text += line[i];
     if (i < place) mark += line[i] == "\t" ? '\t' : ' ';
   }
-  if (last < line.size()) text += "...";
-  const size_t room = std::max<size_t>(1, last - std::min(place, last));
+  const size_t room = std::max<size_t>(1, line.size() - place);
   mark += std::string(std::clamp<size_t>(at.width, 1, room), '^');
   std::string out = base::format(" {:4d} | {}\n      | {}", at.line, text, mark);
   return hint.empty() ? out : out + " " + hint;

@@ -33,8 +33,12 @@ struct Draft {
   Draft() : broken(all_keys().size(), false) {}
 };
 
-// Text of users in messages: no control characters, not endlessly long, in quotes.
-std::string show(std::string_view text);
+// Collected at most; the file is then left alone.
+inline constexpr size_t enough_problems = 100;
+
+// Text of users in messages: no control characters, not endlessly long.
+std::string clip(std::string_view text);
+std::string show(std::string_view text);  // the same in quotes
 
 std::string expectation(const Key& key);  // "an integer"
 

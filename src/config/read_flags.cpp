@@ -74,7 +74,7 @@ class Reader {
   Reader(Draft& draft, std::span<const std::string> flags) : draft_(draft), flags_(flags) {}
 
   void read_all() {
-    while (at_ < flags_.size()) read_one(flags_[at_++]);
+    while (at_ < flags_.size() && draft_.problems.size() < enough_problems) read_one(flags_[at_++]);
   }
 
  private:
@@ -112,10 +112,10 @@ class Reader {
     return flags_[at_++];
   }
 
-  void read_switch(const Key& key, Flag& flag, bool state) {  // NOLINT: the value itself
+  void read_switch(const Key& key, Flag& flag, Value state) {
     const Origin origin{.from = Origin::From::command_line, .name = flag.typed};
     if (!flag.value) flag.value = next_value();
-    if (!flag.value) return assign(draft_, key, state, origin);
+    if (!flag.value) return assign(draft_, key, std::move(state), origin);
     draft_.broken[key_index(key.name)] = true;
     fail(base::format("{} is a switch and takes no value, found {}", key.name, show(*flag.value)),
          flag.typed,

@@ -13,10 +13,28 @@ struct File {
   List lines;
 };
 
-std::string line_of(const File& file, size_t line) {
+// Cuts the part around a place out of a line, so that no problem carries a megabyte.
+void set_excerpt(Origin& origin, std::string_view line) {
+  constexpr int before = 60, after = 100;
+  const int first = std::max(1, origin.column - before), last = origin.column + after;
+  origin.mark = origin.column;
+  if (first > 1) {
+    origin.line_text = "...";
+    origin.mark = origin.column - first + 1 + 3;
+  }
+  int column = 0;
+  for (const char c : line) {
+    if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) ++column;  // a character starts
+    if (column > last) break;
+    if (column >= first) origin.line_text += c;
+  }
+  if (column > last) origin.line_text += "...";
+}
+
+std::string_view line_of(const File& file, size_t line) {
   if (line == 0 || line > file.lines.size()) return {};
-  std::string text = file.lines[line - 1];
-  if (text.ends_with('\r')) text.pop_back();
+  std::string_view text = file.lines[line - 1];
+  if (text.ends_with('\r')) text.remove_suffix(1);
   return text;
 }
 
@@ -24,7 +42,7 @@ Origin origin_of(const File& file, const toml::source_region& region) {
   Origin origin{.from = Origin::From::file, .name = std::string(file.name)};
   origin.line = static_cast<int>(region.begin.line);
   origin.column = std::max(1, static_cast<int>(region.begin.column));
-  origin.line_text = line_of(file, region.begin.line);
+  set_excerpt(origin, line_of(file, region.begin.line));
   const bool one_line = region.begin.line == region.end.line;
   origin.width = one_line && region.end.column > region.begin.column
                      ? static_cast<int>(region.end.column - region.begin.column)
@@ -37,7 +55,6 @@ Origin header_of(const File& file, const toml::key& key, const toml::node& node)
   Origin origin = origin_of(file, key.source());
   const toml::source_position bracket = node.source().begin;
   if (node.is_table() && !node.as_table()->is_inline() && bracket.line == key.source().begin.line) {
-    origin.mark = origin.column;
     origin.column = static_cast<int>(bracket.column);
   }
   return origin;
@@ -90,6 +107,7 @@ class Reader {
 
   void read_table(const toml::table& table, const std::string& prefix) {
     for (const auto& [key, node] : table) {
+      if (draft_.problems.size() >= enough_problems) return;
       const std::string name(key.str());
       const bool plain = name.find('.') == std::string::npos;  // "a.b" in quotes is one odd name
       const std::string path = prefix.empty() ? name : prefix + "." + name;
@@ -124,8 +142,13 @@ class Reader {
 
   // One problem for all keys of a section that does not exist.
   void unknown_section(const std::string& path, const toml::key& key, const toml::table& inner) {
+    constexpr size_t shown = 5;
     List names;
     for (const auto& [inner_key, node] : inner) {
+      if (names.size() == shown) {
+        names.push_back("...");
+        break;
+      }
       names.push_back(show(path + "." + std::string(inner_key.str())));
     }
     const std::string message = names.empty()
@@ -174,6 +197,75 @@ Problem not_utf8(const File& file) {
   return problem;
 }
 
+// Walks over TOML text outside strings and comments, and finds a key of absurdly many parts: each
+// part is a table in a table, and toml++ takes them apart by recursion, which would end the stack.
+class KeyDepth {
+ public:
+  explicit KeyDepth(std::string_view text) : text_(text) {}
+
+  // Offset of the part that is too deep, or npos.
+  size_t find_too_deep() {
+    int dots = 0;
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '"' || c == '\'') {
+        skip_string(c);
+        continue;
+      }
+      if (c == '#') {
+        at_ = std::min(text_.find('\n', at_), text_.size());
+        continue;
+      }
+      if (c == '.') ++dots;
+      if (std::string_view("=,{}[]\n").find(c) != std::string_view::npos) dots = 0;
+      if (dots > deepest) return at_;
+      ++at_;
+    }
+    return std::string_view::npos;
+  }
+
+ private:
+  static constexpr int deepest = 32;  // our keys have four parts
+
+  // A string ends at its quote or, when it has a single quote mark, at the end of the line.
+  void skip_string(char quote) {
+    const std::string_view triple = quote == '"' ? "\"\"\"" : "'''";
+    const bool many_lines = text_.substr(at_).starts_with(triple);
+    at_ += many_lines ? 3 : 1;
+    while (at_ < text_.size()) {
+      if (text_[at_] == '\\' && quote == '"') {
+        at_ += 2;
+      } else if (many_lines && text_.substr(at_).starts_with(triple)) {
+        at_ += 3;
+        return;
+      } else if (!many_lines && (text_[at_] == quote || text_[at_] == '\n')) {
+        ++at_;
+        return;
+      } else {
+        ++at_;
+      }
+    }
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+// The place of an offset into the text.
+Origin origin_at(const File& file, size_t offset) {
+  Origin origin{.from = Origin::From::file, .name = std::string(file.name), .line = 1, .width = 1};
+  for (const std::string& line : file.lines) {
+    if (offset <= line.size()) {
+      origin.column = static_cast<int>(offset) + 1;
+      set_excerpt(origin, line);
+      break;
+    }
+    offset -= line.size() + 1;
+    ++origin.line;
+  }
+  return origin;
+}
+
 // toml++ begins its messages with "Error while parsing X: ".
 std::string syntax_message(std::string_view description) {
   const std::string_view prefix = "Error while parsing ";
@@ -187,6 +279,10 @@ void read_toml(Draft& draft, std::string_view text, std::string_view file_name) 
   const File file{file_name, base::split(text, '\n')};
   if (!base::is_valid_utf8(text)) {
     draft.problems.push_back(not_utf8(file));
+    return;
+  }
+  if (const size_t deep = KeyDepth(text).find_too_deep(); deep != std::string_view::npos) {
+    draft.problems.push_back({"a key of more than 32 parts", origin_at(file, deep)});
     return;
   }
   try {

@@ -114,7 +114,7 @@ std::string why_inert(const Key& key, const Settings& settings) {
   if (key.counts_if.how == Condition::How::never) return {};
   const Key& decider = all_keys()[key_index(key.counts_if.key)];
   if (!holds(key.counts_if, key.name, settings)) {
-    return base::format("{} is {}", decider.name, to_toml(settings.at(decider.name).value));
+    return base::format("{} is {}", decider.name, clip(to_toml(settings.at(decider.name).value)));
   }
   return why_inert(decider, settings);
 }

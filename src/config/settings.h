@@ -16,8 +16,8 @@ struct Origin {
   From from = From::fallback;
   std::string name = {};       // the file, the flag as typed, or the flavor
   int line = 0, column = 0;    // of the value in the file, from 1
-  int mark = 0, width = 0;     // first character to mark, if not `column`; how many
-  std::string line_text = {};  // that line of the file
+  std::string line_text = {};  // that line of the file, or the part of it around the place
+  int mark = 0, width = 0;     // first character of line_text to mark, from 1; how many
 };
 
 std::string to_text(const Origin& origin);  // "default", "run.toml:14", "command line"

@@ -233,6 +233,36 @@ TEST(Settings, ManyErrorsAreCounted) {
   EXPECT_NE(error_of(toml, {}).find("and 30 more errors"), std::string::npos);
 }
 
+std::string repeat(std::string_view text, int times) {
+  std::string out;
+  for (int i = 0; i < times; ++i) out += text;
+  return out;
+}
+
+// Each of these once took gigabytes, minutes or the whole stack.
+TEST(Settings, HostileSizesEndInShortMessages) {
+  const std::string deep = "a key of more than 32 parts";
+  EXPECT_NE(error_of(repeat("a.", 500000) + "a = 1\n", {}).find(deep), std::string::npos);
+  EXPECT_NE(error_of("[" + repeat("a.", 500000) + "a]\n", {}).find(deep), std::string::npos);
+  EXPECT_NE(error_of("x = {" + repeat("\"=\".", 200000) + "a = 1}\n", {}).find(deep),
+            std::string::npos);
+  std::string crowded = "training = {";
+  for (int i = 0; i < 90000; ++i) crowded += base::format("k{} = 1, ", i);
+  for (const std::string& toml :
+       {crowded + "z = 1}\n", "[training]\nsteps = \"" + repeat("x", 1000000) + "\"\n",
+        "\"" + repeat("x", 1000000) + "\" = 1\n"}) {
+    const std::string text = error_of(toml, {});
+    EXPECT_NE(text, "no error\n");
+    EXPECT_LT(text.size(), 10000u) << toml.substr(0, 40);
+  }
+  // Dots in strings and comments are no key.
+  const std::string dots = repeat(".", 99);
+  EXPECT_EQ(error_of("[job]\n# " + dots + "\ndescription = '''\n" + dots + "'''\ndump_folder = \"" +
+                         dots + "\\\"" + dots + "\"\n",
+                     {}),
+            "no error\n");
+}
+
 TEST(Schema, IsSound) {
   for (const Key& key : all_keys()) {
     EXPECT_FALSE(key.help.empty()) << key.name;
