@@ -3,8 +3,8 @@
 
 namespace trainer {
 
-// While it lives, the first of these signals only asks to stop; a second one ends the process at once,
-// as if nobody had caught it.
+// While it lives, the first of these signals only asks to stop; a second one ends the process at
+// once, as if nobody had caught it.
 class StopSignals {
  public:
   StopSignals();
