@@ -91,7 +91,10 @@ void write_dump(const config::JobConfig& job, const std::string& name,
                 const NamedTensors& tensors) {
   const std::string folder = base::join_path(job.job.dump_folder, "debug");
   base::make_directories(folder, base::Exit::config);
-  host::write_safetensors(base::join_path(folder, name), tensors, {}, base::Exit::config);
+  std::vector<host::NamedTensor> list;
+  for (const auto& [tensor_name, tensor] : tensors)
+    list.push_back({tensor_name, tensor.contiguous()});
+  host::write_safetensors(base::join_path(folder, name), list, {}, base::Exit::config);
 }
 
 NamedTensors final_weights(const StepRunner& runner) {

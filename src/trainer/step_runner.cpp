@@ -264,24 +264,21 @@ void StepRunner::start_from_file(const std::string& path) {
   };
   for (const auto& [input, shape] : s.state_inputs()) {
     const bool is_param = input.kind == graph::InputKind::param;
-    const bool is_bias = input.label.ends_with(".moe.expert_bias");
-    if (!is_param && !is_bias) continue;
+    if (!is_param && !input.label.ends_with(".moe.expert_bias")) continue;
     wanted[input.label] = true;
-    if (!file.contains(input.label)) {
+    const host::TensorEntry* entry = file.find(input.label);
+    if (!entry) {
       // A file without balancing state starts balancing from zero.
       if (is_param) problems += base::format("\n  missing: {} {}", input.label, shape_text(shape));
-      continue;
+    } else if (entry->shape != shape) {
+      problems += base::format("\n  {}: expected {}, found {}", input.label, shape_text(shape),
+                               shape_text(entry->shape));
+    } else {
+      s.tensors[input.label] = file.get(input.label, s.args.dtype, shape).clone();
     }
-    const Tensor t = file.tensor(input.label);
-    if (t.shape() != shape || !is_float(t.dtype())) {
-      problems += base::format("\n  {}: expected {} of floats, found {} {}", input.label,
-                               shape_text(shape), t.dtype(), shape_text(t.shape()));
-      continue;
-    }
-    s.tensors[input.label] = host::cast(t, s.args.dtype).clone();
   }
-  for (const std::string& name : file.names()) {
-    if (!wanted[name]) problems += "\n  not in the model: " + name;
+  for (const host::TensorEntry& entry : file.entries()) {
+    if (!wanted[entry.name]) problems += "\n  not in the model: " + entry.name;
   }
   if (!problems.empty()) {
     base::fail_user(base::Exit::checkpoint, "{}: does not fit the model:{}", path, problems);
