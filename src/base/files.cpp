@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 namespace base {
@@ -204,6 +205,13 @@ void make_directories(const std::string& path, Exit exit) {
 
 void remove_file(const std::string& path, Exit exit) {
   if (unlink(path.c_str()) != 0 && errno != ENOENT) fail_with_code(exit, "remove", path, errno);
+}
+
+std::string user_cache_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && cache[0] == '/') return join_path(cache, "heddle");
+  const char* home = std::getenv("HOME");
+  return home != nullptr && home[0] == '/' ? join_path(home, ".cache/heddle") : "";
 }
 
 std::string join_path(std::string_view folder, std::string_view name) {

@@ -63,6 +63,10 @@ std::vector<std::string> list_directory(const std::string& path, Exit exit);  //
 void make_directories(const std::string& path, Exit exit);  // with parents; fine when there
 void remove_file(const std::string& path, Exit exit);       // fine when missing
 
+// $XDG_CACHE_HOME/heddle or ~/.cache/heddle (XDG Base Directory Specification); empty when neither
+// variable is an absolute path. The folder need not exist.
+std::string user_cache_folder();
+
 std::string join_path(std::string_view folder, std::string_view name);
 std::string parent_path(std::string_view path);  // "a/b" -> "a", "b" -> ".", "/b" -> "/"
 

@@ -27,6 +27,7 @@ void visit_run(JobConfig& c, Visit&& visit) {
   visit("debug.seed", c.debug.seed);
   visit("debug.dump_step", c.debug.dump_step);
   visit("debug.nan", c.debug.nan);
+  visit("debug.threads", c.debug.threads);
 }
 
 template <class Visit>

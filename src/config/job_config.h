@@ -83,7 +83,8 @@ struct CompileSection {
 struct DebugSection {
   int64_t seed;  // 0 when unset
   std::optional<int64_t> dump_step;
-  std::string nan;  // "stop"
+  std::string nan;                 // "stop"
+  std::optional<int64_t> threads;  // all usable cores when unset
 };
 
 struct JobConfig {

@@ -264,6 +264,13 @@ const Key debug_table[] = {
      .fallback = "stop",
      .choices = {"stop"},
      .help = "at a loss or gradient norm that is not finite: stop, weights untouched",
+     .reference = "Heddle's own key"},
+    {.name = "debug.threads",
+     .kind = Kind::integer,
+     .optional = true,
+     .range = {.low = 1, .high = 1024},
+     .help = "worker threads; no bit depends on how many",
+     .unset = "all cores that the process may use",
      .reference = "Heddle's own key"}};
 
 }  // namespace

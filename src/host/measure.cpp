@@ -95,11 +95,8 @@ double shortest_slice(double seconds, Slice slice) {
 }
 
 std::string cache_path() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] == '/') return std::string(cache) + "/heddle/machine.json";
-  const char* home = std::getenv("HOME");
-  if (home != nullptr && home[0] == '/') return std::string(home) + "/.cache/heddle/machine.json";
-  return "";
+  const std::string folder = base::user_cache_folder();
+  return folder.empty() ? folder : base::join_path(folder, "machine.json");
 }
 
 std::string machine_key() {

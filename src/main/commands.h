@@ -9,6 +9,7 @@ int run_config(Arguments arguments);   // show, explain, schema, lint
 int run_convert(Arguments arguments);  // diff
 int run_doctor(Arguments arguments);   // exit 9 when something needed is missing
 int run_help(Arguments arguments);
+int run_train(Arguments arguments);
 int run_tokenizer(Arguments arguments);  // train, encode, decode, inspect
 
 }  // namespace program

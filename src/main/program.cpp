@@ -16,6 +16,19 @@ namespace program {
 namespace {
 
 const Command table[] = {
+    {"train", "Start here", "train a model from a torchtitan TOML file and flags",
+     R"(usage: heddle train [--job.config_file FILE] [--section.key value ...]
+
+Takes torchtitan's TOML files and flags as they are. Flags win over the file, the file over the defaults;
+`heddle config show --origin` with the same flags tells where each value comes from.
+
+  heddle train --job.config_file=configs/debug_model.toml --training.steps 400
+
+Writes into job.dump_folder: config.toml (every resolved value with its origin), command.txt, and
+metrics.jsonl (one line a step). Ctrl-C ends the run after the step; a second one at once.
+The data and the tokenizer of that file are made by ./run_train.sh.
+)",
+     run_train},
     {"doctor", "Start here", "check this machine, libraries, tokenizer, data, disk",
      R"(usage: heddle doctor [--section.key value ...]
 
