@@ -7,9 +7,14 @@
 namespace ops {
 namespace {
 
+constexpr int64_t most_results = 65536;  // of one node; no model has as many experts
+
 Types infer(Shapes& s, TypesIn in, const Attrs& attrs) {
   const size_t d = s.need_dim(in[0], attrs.integer("dim"));
   const int64_t count = s.number(in[0].dims[d], "the dim");
+  if (count < 0 || count > most_results) {
+    s.refuse("the dim must be from 0 to {}, found {}", most_results, s.text(in[0]));
+  }
   graph::Type type = in[0];
   type.dims.erase(type.dims.begin() + static_cast<int64_t>(d));
   return Types(static_cast<size_t>(count), type);

@@ -513,6 +513,9 @@ FactId Facts::add(Fact f) {
 }
 const Fact& Facts::fact(FactId id) const { return state_->facts[id.value]; }
 Answer Facts::ask(const Condition& q) const {
+  for (const Fact& f : state_->facts) {
+    if (f.condition == q) return {Truth::yes, {}, {}};
+  }
   Expr e = reduce(state_->equalities, q.expr);
   if (q.relation == Condition::Relation::zero) {
     if (auto c = e.constant()) return {*c == 0 ? Truth::yes : Truth::no, {}, {}};
