@@ -149,7 +149,7 @@ void Checker::dataset() {
     fail("training.dataset",
          base::format("training.dataset is {}: Heddle does not stream it from the network", typed),
          "set training.dataset_path to a folder with its JSONL files");
-  } else if (std::ranges::find(known, name) == known.end() && !name.starts_with("synthetic")) {
+  } else if (std::ranges::find(known, name) == known.end()) {
     fail("training.dataset",
          base::format("training.dataset is {}: expected one of {}, or training.dataset_path with "
                       "any name",
