@@ -11,7 +11,7 @@ using graph::DType;
 template <class To>
 struct Convert {
   template <class From>
-  To operator()(From x) const {
+  [[gnu::always_inline]] To operator()(From x) const {
     return static_cast<To>(x);
   }
 };
@@ -19,14 +19,14 @@ struct Convert {
 // The upper half of a float, rounded to nearest with ties to even; NaN keeps its sign and becomes
 // quiet.
 struct ToBf16 {
-  uint16_t operator()(float x) const {
+  [[gnu::always_inline]] uint16_t operator()(float x) const {
     const uint32_t bits = std::bit_cast<uint32_t>(x);
     const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
     return static_cast<uint16_t>(x != x ? (bits >> 16) | 0x40 : rounded);
   }
 };
 struct FromBf16 {
-  float operator()(uint16_t bits) const {
+  [[gnu::always_inline]] float operator()(uint16_t bits) const {
     return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
   }
 };

@@ -10,25 +10,25 @@ namespace {
 
 struct Equal {
   template <class T>
-  uint8_t operator()(T a, T b) const {
+  [[gnu::always_inline]] uint8_t operator()(T a, T b) const {
     return a == b;
   }
 };
 struct NotEqual {
   template <class T>
-  uint8_t operator()(T a, T b) const {
+  [[gnu::always_inline]] uint8_t operator()(T a, T b) const {
     return a != b;
   }
 };
 struct Less {
   template <class T>
-  uint8_t operator()(T a, T b) const {
+  [[gnu::always_inline]] uint8_t operator()(T a, T b) const {
     return a < b;
   }
 };
 struct LessEqual {
   template <class T>
-  uint8_t operator()(T a, T b) const {
+  [[gnu::always_inline]] uint8_t operator()(T a, T b) const {
     return a <= b;
   }
 };

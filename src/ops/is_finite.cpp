@@ -9,7 +9,7 @@ namespace {
 
 struct IsFinite {
   template <class T>
-  uint8_t operator()(T x) const {
+  [[gnu::always_inline]] uint8_t operator()(T x) const {
     return std::fabs(x) <= std::numeric_limits<T>::max();
   }
 };

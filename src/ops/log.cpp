@@ -7,8 +7,9 @@ namespace ops {
 namespace {
 
 struct Log {
+  static constexpr int weight = 4;
   template <class T>
-  T operator()(T x) const {
+  [[gnu::always_inline]] T operator()(T x) const {
     return log_lane(x);
   }
 };

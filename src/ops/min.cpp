@@ -7,7 +7,7 @@ namespace {
 
 struct Minimum {
   template <class T>
-  T operator()(T a, T b) const {
+  [[gnu::always_inline]] T operator()(T a, T b) const {
     return a < b || a != a ? a : b;
   }
 };

@@ -9,7 +9,8 @@ namespace ops {
 namespace {
 
 struct Mod {
-  int64_t operator()(int64_t x, int64_t by) const {
+  static constexpr int weight = 16;
+  [[gnu::always_inline]] int64_t operator()(int64_t x, int64_t by) const {
     const int64_t rest = x % by;
     return rest < 0 ? rest + by : rest;
   }

@@ -1,8 +1,7 @@
 // reduce_max: the greatest element along one dim; NaN if there is one. The dim must not be empty: a
 // check fails then.
-#include <limits>
-
 #include "ops/core/elementwise.h"
+#include "ops/core/lanes.h"
 #include "ops/core/layout.h"
 #include "ops/core/reduce.h"
 #include "ops/ops.h"
@@ -11,29 +10,6 @@ namespace ops {
 namespace {
 
 constexpr int64_t grain_elements = 16384;  // work of one call on one thread, at least
-
-template <class T>
-[[gnu::always_inline]] inline T greater(T a, T b) {
-  return a > b || a != a ? a : b;
-}
-
-// Rows: 16 lanes, joined as i + 8, i + 4, i + 2, i + 1 (which matters for the sign of zero).
-template <class T>
-[[gnu::always_inline]] inline T row_max(const T* x, int64_t n) {
-  constexpr T lowest = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
-                                                            : std::numeric_limits<T>::lowest();
-  T lane[16];
-  for (int k = 0; k < 16; ++k) lane[k] = k < n ? x[k] : lowest;
-  int64_t i = 16;
-  for (; i + 16 <= n; i += 16) {
-    for (int k = 0; k < 16; ++k) lane[k] = greater(lane[k], x[i + k]);
-  }
-  for (int k = 0; i < n; ++i, ++k) lane[k] = greater(lane[k], x[i]);
-  for (int half = 8; half > 0; half /= 2) {
-    for (int k = 0; k < half; ++k) lane[k] = greater(lane[k], lane[k + half]);
-  }
-  return lane[0];
-}
 
 template <class T>
 struct Task {
@@ -49,14 +25,14 @@ template <class T>
     const T* x = f.tensor.template data<T>() + o * f.outer_stride;
     T* out = t.out + o * f.inner;
     if (f.by_rows) {
-      *out = row_max(x, f.folded);
+      *out = join_row<Greater, 32>(x, f.folded);
       continue;
     }
     for (int64_t k = 0; k < f.inner; ++k) out[k] = x[k];
     for (int64_t r = 1; r < f.folded; ++r) {
       x += f.folded_stride;
 #pragma GCC ivdep
-      for (int64_t k = 0; k < f.inner; ++k) out[k] = greater(out[k], x[k]);
+      for (int64_t k = 0; k < f.inner; ++k) Greater::join(out[k], x[k]);
     }
   }
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t row_block = 8192;    // elements
 constexpr int64_t column_block = 64;   // rows
-constexpr int64_t column_tile = 1024;  // columns summed at once: the sums stay in the first cache
+constexpr int64_t column_tile = 2048;  // columns summed at once: the sums stay in the first cache
 constexpr int64_t grain_elements = 16384;  // work of one call on one thread, at least
 
 // Work of one call, [begin, end) of the tasks that the fold is cut into.
@@ -29,13 +29,13 @@ struct Task {
   int64_t begin, end;
 };
 
-template <class T>
+template <int vector_bytes, class T>
 [[gnu::always_inline]] inline void sum_rows(const Task<T>& t) {
   const T* base = t.fold.tensor.template data<T>();
   for (int64_t i = t.begin; i < t.end; ++i) {
     const int64_t start = i % t.blocks * row_block;
     const T* x = base + i / t.blocks * t.fold.outer_stride + start;
-    t.out[i] = lanes_sum(x, std::min(row_block, t.fold.folded - start));
+    t.out[i] = lanes_sum<vector_bytes>(x, std::min(row_block, t.fold.folded - start));
   }
 }
 
@@ -67,12 +67,12 @@ template <class T>
 
 template <class T>
 void sum_rows_avx2(const Task<T>& t) {
-  sum_rows(t);
+  sum_rows<32>(t);
 }
 template <class T>
 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]]  //
 void sum_rows_avx512(const Task<T>& t) {
-  sum_rows(t);
+  sum_rows<64>(t);
 }
 template <class T>
 void sum_columns_avx2(const Task<T>& t) {

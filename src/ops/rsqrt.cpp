@@ -6,8 +6,9 @@ namespace ops {
 namespace {
 
 struct Rsqrt {
+  static constexpr int weight = 2;
   template <class T>
-  T operator()(T x) const {
+  [[gnu::always_inline]] T operator()(T x) const {
     return T(1) / std::sqrt(x);
   }
 };

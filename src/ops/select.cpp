@@ -8,7 +8,7 @@ namespace {
 // Moves bits, so one kernel serves all dtypes of a width.
 struct Select {
   template <class T>
-  T operator()(uint8_t condition, T a, T b) const {
+  [[gnu::always_inline]] T operator()(uint8_t condition, T a, T b) const {
     return condition ? a : b;
   }
 };

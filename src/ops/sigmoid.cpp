@@ -6,8 +6,9 @@ namespace ops {
 namespace {
 
 struct Sigmoid {
+  static constexpr int weight = 4;
   template <class T>
-  T operator()(T x) const {
+  [[gnu::always_inline]] T operator()(T x) const {
     return T(1) / (T(1) + exp_lane(-x));
   }
 };

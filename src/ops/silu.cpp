@@ -7,8 +7,9 @@ namespace ops {
 namespace {
 
 struct Silu {
+  static constexpr int weight = 4;
   template <class T>
-  T operator()(T x) const {
+  [[gnu::always_inline]] T operator()(T x) const {
     return x / (T(1) + exp_lane(-x));
   }
 };

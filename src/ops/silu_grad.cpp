@@ -6,8 +6,9 @@ namespace ops {
 namespace {
 
 struct SiluGrad {
+  static constexpr int weight = 4;
   template <class T>
-  T operator()(T dy, T x) const {
+  [[gnu::always_inline]] T operator()(T dy, T x) const {
     const T s = T(1) / (T(1) + exp_lane(-x));
     return dy * (s * (T(1) + x * (T(1) - s)));
   }

@@ -7,7 +7,7 @@ namespace {
 
 struct Sqrt {
   template <class T>
-  T operator()(T x) const {
+  [[gnu::always_inline]] T operator()(T x) const {
     return std::sqrt(x);
   }
 };

@@ -17,10 +17,10 @@ namespace {
 
 constexpr size_t max_rank = 16;
 constexpr size_t max_arrays = 4;  // the result and up to three operands
-// Elements a block, a multiple of every vector length; below four of them threads cost more than
-// they give (waking a sleeping worker takes about the time of 30,000 additions).
-constexpr int64_t block_elements = 8192;
-constexpr int64_t parallel_elements = 4 * block_elements;
+// Elements a block: a multiple of every vector length. Waking a worker that sleeps costs about the
+// time of so many additions; below that, one thread does it all.
+constexpr int64_t block_elements = 4096;
+constexpr int64_t parallel_elements = 8 * block_elements;
 // Elements packed at once: what fits the first-level cache for three operands of 8 bytes.
 constexpr int64_t packed_elements = 512;
 
@@ -116,8 +116,8 @@ void for_each_block(const Nest& nest, int64_t begin, int64_t end, const Visit& v
 }
 
 template <class Body>
-void divide(const EvalContext& context, int64_t count, const Body& body) {
-  if (count < parallel_elements || context.pool.threads() == 1) return body(0, count);
+void divide(const EvalContext& context, int64_t count, int weight, const Body& body) {
+  if (count * weight < parallel_elements || context.pool.threads() == 1) return body(0, count);
   context.pool.parallel_for(count, block_elements,
                             [&body](int64_t begin, int64_t end) { body(begin, end); });
 }
@@ -284,7 +284,7 @@ void run_strips(const EvalContext& context, const StripKernel& kernel, TensorsIn
   if (count == 0) return;
   const StripPlan plan = make_plan(out, in);
   const auto run = context.width == base::VectorWidth::avx512 ? kernel.avx512 : kernel.avx2;
-  divide(context, count, [&plan, run](int64_t begin, int64_t end) {
+  divide(context, count, kernel.weight, [&plan, run](int64_t begin, int64_t end) {
     for_each_block(plan.nest, begin, end, [&](const Block& block) {
       plan.packs ? run_packed(plan, block, run) : run_direct(plan, block, run);
     });
@@ -309,7 +309,7 @@ void copy_elements(const EvalContext& context, const Tensor& from, const Tensor&
   Tensor source = from;
   const Nest nest = make_nest(to, {&source, 1});
   const size_t inner = nest.rank - 1;
-  divide(context, to.count(), [&](int64_t begin, int64_t end) {
+  divide(context, to.count(), 1, [&](int64_t begin, int64_t end) {
     for_each_block(nest, begin, end, [&](const Block& block) {
       for (int64_t row = 0; row < block.rows; ++row) {
         copy_elements(block.at[0] + row * row_stride(nest, 0), nest.stride[0][inner],

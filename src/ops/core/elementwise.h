@@ -2,7 +2,8 @@
 //
 // A functor is compiled twice for each type, for AVX2 and for AVX-512; the machine's width picks
 // one when it runs. Each element goes through the same operations in the same order in both, so the
-// bits are the same. Everything that does not depend on the functor is in elementwise.cpp.
+// bits are the same. A functor's call operator is always_inline: left as a call, its loop would not
+// vectorise. Everything that does not depend on the functor is in elementwise.cpp.
 #pragma once
 
 #include <cstddef>
@@ -47,6 +48,7 @@ struct Strip {
 struct StripKernel {
   void (*avx2)(const Strip& strip) = nullptr;
   void (*avx512)(const Strip& strip) = nullptr;
+  int weight = 1;  // time an element takes, against that of an addition in the second cache
 };
 
 // One kernel per dtype of the last operand; none: refused by the shape rule.
@@ -71,30 +73,32 @@ void join(const EvalContext& context, TensorsIn parts, size_t d, const Tensor& o
 template <class F, class Out, class A>
 [[gnu::always_inline]] inline void run_strip(const Strip& s) {
   for (int64_t row = 0; row < s.rows; ++row) {
+    const int64_t count = s.count;  // a local: stores of bytes may change what s points to
     Out* out = reinterpret_cast<Out*>(s.out + row * s.out_row);
     const A* a = reinterpret_cast<const A*>(s.in[0] + row * s.in_row[0]);
 #pragma GCC ivdep
-    for (int64_t i = 0; i < s.count; ++i) out[i] = F{}(a[i]);
+    for (int64_t i = 0; i < count; ++i) out[i] = F{}(a[i]);
   }
 }
 
 template <class F, class Out, class A, class B>
 [[gnu::always_inline]] inline void run_strip(const Strip& s) {
   for (int64_t row = 0; row < s.rows; ++row) {
+    const int64_t count = s.count;  // a local: stores of bytes may change what s points to
     Out* out = reinterpret_cast<Out*>(s.out + row * s.out_row);
     const A* a = reinterpret_cast<const A*>(s.in[0] + row * s.in_row[0]);
     const B* b = reinterpret_cast<const B*>(s.in[1] + row * s.in_row[1]);
     if (s.scalar[0]) {
       const A first = *a;
 #pragma GCC ivdep
-      for (int64_t i = 0; i < s.count; ++i) out[i] = F{}(first, b[i]);
+      for (int64_t i = 0; i < count; ++i) out[i] = F{}(first, b[i]);
     } else if (s.scalar[1]) {
       const B second = *b;
 #pragma GCC ivdep
-      for (int64_t i = 0; i < s.count; ++i) out[i] = F{}(a[i], second);
+      for (int64_t i = 0; i < count; ++i) out[i] = F{}(a[i], second);
     } else {
 #pragma GCC ivdep
-      for (int64_t i = 0; i < s.count; ++i) out[i] = F{}(a[i], b[i]);
+      for (int64_t i = 0; i < count; ++i) out[i] = F{}(a[i], b[i]);
     }
   }
 }
@@ -102,12 +106,13 @@ template <class F, class Out, class A, class B>
 template <class F, class Out, class A, class B, class C>
 [[gnu::always_inline]] inline void run_strip(const Strip& s) {
   for (int64_t row = 0; row < s.rows; ++row) {
+    const int64_t count = s.count;  // a local: stores of bytes may change what s points to
     Out* out = reinterpret_cast<Out*>(s.out + row * s.out_row);
     const A* a = reinterpret_cast<const A*>(s.in[0] + row * s.in_row[0]);
     const B* b = reinterpret_cast<const B*>(s.in[1] + row * s.in_row[1]);
     const C* c = reinterpret_cast<const C*>(s.in[2] + row * s.in_row[2]);
 #pragma GCC ivdep
-    for (int64_t i = 0; i < s.count; ++i) out[i] = F{}(a[i], b[i], c[i]);
+    for (int64_t i = 0; i < count; ++i) out[i] = F{}(a[i], b[i], c[i]);
   }
 }
 
@@ -124,7 +129,9 @@ void strip_avx512(const Strip& s) {
 
 template <class F, class Out, class... In>
 constexpr StripKernel strip_kernel() {
-  return {strip_avx2<F, Out, In...>, strip_avx512<F, Out, In...>};
+  int weight = 1;
+  if constexpr (requires { F::weight; }) weight = F::weight;
+  return {strip_avx2<F, Out, In...>, strip_avx512<F, Out, In...>, weight};
 }
 
 enum class Dtypes : uint8_t { floats, numbers };
