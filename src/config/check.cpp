@@ -20,6 +20,7 @@ class Checker {
   void batch();
   void dataset();
   void recompute();
+  void compiler_switches();
   void steps();
 
  private:
@@ -170,6 +171,18 @@ void Checker::recompute() {
                             show(text)));
 }
 
+// Inert for now, but who sets one waits for what it does.
+void Checker::compiler_switches() {
+  for (const std::string_view name :
+       {"compile.dump", "compile.stop_after", "compile.disable_passes", "compile.rewrite_limit",
+        "compile.verify"}) {
+    const Key& key = all_keys()[key_index(name)];
+    if (!settings_.given(name) || settings_.at(name).value == key.fallback) continue;
+    if (key.no_effect.empty()) continue;
+    draft_.warnings.push_back(base::format("{} does nothing: {}", name, key.no_effect));
+  }
+}
+
 void Checker::steps() {
   if (!sound({"training.steps"})) return;
   const int64_t steps = settings_.integer("training.steps");
@@ -211,6 +224,7 @@ void check_settings(Draft& draft, Settings& settings) {
   checker.batch();
   checker.dataset();
   checker.recompute();
+  checker.compiler_switches();
   checker.steps();
 }
 

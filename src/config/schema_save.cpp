@@ -8,6 +8,8 @@ const Condition saving = on("checkpoint.enable");
 const Condition loading = set("checkpoint.initial_load_path");
 constexpr std::string_view numbers_stay = "it never changes numbers; Heddle has its own compiler";
 
+constexpr std::string_view no_passes = "no pass runs before the interpreter yet";
+
 // The keys of [checkpoint] that count only while checkpoint.enable is on.
 Key while_saving(Key key) {
   key.counts_if = saving;
@@ -179,26 +181,31 @@ const Key keys[] = {
     {.name = "compile.dump",
      .optional = true,
      .help = "print the graph after a stage or pass, or after all",
+     .no_effect = no_passes,
      .reference = "Heddle's own key"},
     {.name = "compile.stop_after",
      .optional = true,
      .help = "stop after a stage or pass",
+     .no_effect = no_passes,
      .reference = "Heddle's own key"},
     {.name = "compile.disable_passes",
      .kind = Kind::list,
      .fallback = List{},
      .help = "passes to leave out",
+     .no_effect = no_passes,
      .reference = "Heddle's own key"},
     {.name = "compile.rewrite_limit",
      .kind = Kind::integer,
      .fallback = int64_t{-1},
      .range = from(-1),
      .help = "stop rewriting after so many rewrites; -1: never",
+     .no_effect = no_passes,
      .reference = "Heddle's own key"},
     {.name = "compile.verify",
      .fallback = "change",
      .choices = {"off", "change", "all"},
      .help = "check the graph: never, after each pass that changed it, or always and by its text",
+     .no_effect = no_passes,
      .reference = "Heddle's own key"},
     {.name = "compile.cache",
      .optional = true,

@@ -182,6 +182,11 @@ TEST(Settings, Warnings) {
                   "steps"}));
 }
 
+TEST(Settings, CompilerSwitchesThatDoNothingYetWarn) {
+  EXPECT_EQ(read_settings(List{"--compile.dump=all", "--compile.verify=change"}).warnings,
+            List{"compile.dump does nothing: no pass runs before the interpreter yet"});
+}
+
 // `config show` prints what `config` reads: values and what is unset survive the trip.
 TEST(Settings, ShownSettingsReadBack) {
   const Settings s =

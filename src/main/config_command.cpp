@@ -12,7 +12,7 @@ namespace {
 
 void warn(const config::Settings& settings) {
   for (const std::string& warning : settings.warnings) {
-    std::fprintf(stderr, "warn   %s\n", warning.c_str());
+    std::fprintf(stderr, "warning: %s\n", warning.c_str());
   }
 }
 

@@ -62,6 +62,14 @@ std::string command_line(Arguments arguments) {
   return out;
 }
 
+// job.save_config_file is relative to the dump folder.
+void save_config(const config::JobConfig& job, const config::Settings& settings) {
+  if (!job.job.save_config_file) return;
+  const std::string path = base::join_path(job.job.dump_folder, *job.job.save_config_file);
+  base::make_directories(base::parent_path(path), base::Exit::config);
+  base::write_file(path, config::to_json(settings) + "\n", base::Exit::config);
+}
+
 }  // namespace
 
 int run_train(Arguments arguments) {
@@ -71,6 +79,7 @@ int run_train(Arguments arguments) {
     std::fprintf(stderr, "warning: %s\n", warning.c_str());
   }
   if (job.job.print_config) print(config::to_json(settings) + "\n");
+  save_config(job, settings);
   const auto loader = open_data(job);
   for (const std::string& warning : loader->facts().warnings) {
     std::fprintf(stderr, "warning: %s\n", warning.c_str());
