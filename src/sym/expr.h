@@ -3,9 +3,10 @@
 //   expr := const + sum coef_j * atom_j         terms in order of birth, never by printed name
 //   atom := leaf | product of atoms | fdiv(e, e) | min(e...) | max(e...) | sel(cond, e, e)
 //
-// An Expr is an immutable value; two are equal exactly when their normal forms are. A leaf is a size
-// that some op of a graph bears: its id is its place in the order of birth, unique within the graph.
-// All arithmetic is checked: beyond 64 bits it throws UserError "size arithmetic exceeds 64 bits".
+// An Expr is an immutable value; two are equal exactly when their normal forms are. A leaf is a
+// size that some op of a graph bears: its id is its place in the order of birth, unique within the
+// graph. All arithmetic is checked: beyond 64 bits it throws UserError "size arithmetic exceeds 64
+// bits".
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ struct Condition;
 class Expr {
  public:
   Expr() : Expr(0) {}
-  Expr(int64_t value);  // NOLINT: a number is an expression
+  Expr(int64_t value);                                    // NOLINT: a number is an expression
   Expr(int value) : Expr(static_cast<int64_t>(value)) {}  // NOLINT
   Expr(Leaf leaf);                                        // NOLINT: so is a size
 
@@ -53,9 +54,10 @@ class Expr {
 Expr operator+(const Expr& a, const Expr& b);
 Expr operator-(const Expr& a, const Expr& b);
 Expr operator*(const Expr& a, const Expr& b);
-Expr sum(std::span<const Expr> terms);     // n-ary, O(n log n)
+Expr sum(std::span<const Expr> terms);  // n-ary, O(n log n)
 Expr product(std::span<const Expr> factors);
-Expr fdiv(const Expr& a, const Expr& b);   // floor; a zero divisor is a UserError where it is evaluated
+Expr fdiv(const Expr& a,
+          const Expr& b);  // floor; a zero divisor is a UserError where it is evaluated
 Expr min(std::span<const Expr> args);
 Expr max(std::span<const Expr> args);
 Expr min(const Expr& a, const Expr& b);
@@ -77,7 +79,8 @@ Condition lt(const Expr& a, const Expr& b);
 Condition eq(const Expr& a, const Expr& b);
 Expr sel(const Condition& condition, const Expr& then, const Expr& otherwise);
 
-// Value of `e` where leaf i has value `values(i)`. Throws UserError on overflow or division by zero.
+// Value of `e` where leaf i has value `values(i)`. Throws UserError on overflow or division by
+// zero.
 using LeafValue = std::function<int64_t(Leaf)>;
 int64_t evaluate(const Expr& e, const LeafValue& values);
 bool evaluate(const Condition& c, const LeafValue& values);
@@ -91,7 +94,8 @@ Condition substitute(const Condition& c, const std::function<Expr(Leaf)>& replac
 
 // Canonical text (graph-text 6.3): products first, constants last, terms in order of birth.
 // `name` gives a leaf's name; a run of three or more leaves of one family whose coefficients are 1
-// prints as "sum(u0..u7)": `family` gives (family name, number in it), or nullopt for a single leaf.
+// prints as "sum(u0..u7)": `family` gives (family name, number in it), or nullopt for a single
+// leaf.
 struct LeafNames {
   std::function<std::string(Leaf)> name;
   std::function<std::optional<std::pair<std::string, int64_t>>(Leaf)> family;

@@ -1,8 +1,9 @@
 // Facts about sizes and the questions that can be asked of them.
 //
-// Facts are only ever added, each with its origin. A question has three answers. "Unknown" is a normal
-// one: it comes with a sample assignment that satisfies every fact and violates the question, where the
-// search finds one. See docs and `prover.cpp` for the layers L0..L4.
+// Facts are only ever added, each with its origin. A question has three answers. "Unknown" is a
+// normal one: it comes with a sample assignment that satisfies every fact and violates the
+// question, where the search finds one. docs/sizes.md introduces all this; `prover.cpp` has the
+// proof search.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +38,9 @@ enum class Truth : uint8_t { yes, no, unknown };
 
 struct Answer {
   Truth truth;
-  std::vector<FactId> used;                              // the facts a yes or no rests on
-  std::vector<std::pair<Leaf, int64_t>> counterexample;  // of an unknown or a no, when one was found
+  std::vector<FactId> used;  // the facts a yes or no rests on
+  std::vector<std::pair<Leaf, int64_t>>
+      counterexample;  // of an unknown or a no, when one was found
 };
 
 // A growing set of facts over the sizes of one graph. Copying is cheap enough for a branch.
@@ -52,17 +54,20 @@ class Facts {
   Facts& operator=(Facts&&) noexcept;
 
   // Throws UserError that shows both origins when `fact` contradicts what is known.
+  // With `names` it calls the sizes as the graph does.
   FactId add(Fact fact);
+  FactId add(Fact fact, const LeafNames& names);
   const Fact& fact(FactId id) const;
 
   Answer ask(const Condition& question) const;
 
   // The named policies (symbolic-shapes 6.6). `prove`: an optimisation may rely on yes.
-  bool prove(const Condition& question) const { return ask(question).truth == Truth::yes; }
+  // Cheaper than `ask`: looks for no counterexample.
+  bool prove(const Condition& question) const;
   bool prove_equal(const Expr& a, const Expr& b) const;
 
-  // `e` with min, max and sel resolved and equal sizes replaced by earlier ones, as far as the facts
-  // show, never by a longer form. Independent of the order in which the facts were added.
+  // `e` with min, max and sel resolved and equal sizes replaced by earlier ones, as far as the
+  // facts show, never by a longer form. Independent of the order in which the facts were added.
   Expr simplify(const Expr& e) const;
 
   // Bounds that follow from the facts; INT64_MIN / INT64_MAX where there is none.
@@ -71,9 +76,10 @@ class Facts {
   // A value for heuristics, consistent with the facts where one is found. Never for legality.
   int64_t hint(const Expr& e, const LeafValue& hints) const;
 
+  struct State;  // for this room: store.h
+
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;  // shared by copies until one of them adds a fact
 };
 
 // "cannot show rows >= total; example: N=8, total=9": the text of an unknown for users.
