@@ -99,24 +99,38 @@ bool is_valid_utf8(std::string_view text) {
   return true;
 }
 
+namespace {
+
+// Letters inserted, left out, replaced, or swapped with their neighbour (optimal string alignment).
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> last(b.size() + 1), row(b.size() + 1), next(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    next[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      next[j] = std::min({row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        next[j] = std::min(next[j], last[j - 2] + 1);
+      }
+    }
+    last.swap(row);
+    row.swap(next);
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
   std::string best;
   if (word.size() > 200) return {};  // no typing error, and the search is quadratic
   // Short words are near almost anything: at most half of the letters may differ.
   size_t best_distance = std::min(std::max<size_t>(2, word.size() / 3), word.size() / 2) + 1;
   for (const std::string& c : candidates) {
-    std::vector<size_t> row(c.size() + 1);
-    for (size_t j = 0; j <= c.size(); ++j) row[j] = j;
-    for (size_t i = 1; i <= word.size(); ++i) {
-      size_t diagonal = row[0];
-      row[0] = i;
-      for (size_t j = 1; j <= c.size(); ++j) {
-        const size_t up = row[j];
-        row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (word[i - 1] != c[j - 1])});
-        diagonal = up;
-      }
-    }
-    if (row[c.size()] < best_distance) best_distance = row[c.size()], best = c;
+    const size_t gap = c.size() > word.size() ? c.size() - word.size() : word.size() - c.size();
+    if (gap >= best_distance) continue;
+    const size_t distance = edit_distance(word, c);
+    if (distance < best_distance) best_distance = distance, best = c;
   }
   return best;
 }

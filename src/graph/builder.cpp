@@ -112,6 +112,12 @@ Expr Builder::size(std::string_view name, int64_t number) {
 }
 
 Expr Builder::let(std::string_view name, const Expr& expression) {
+  // Every leaf counts as a size, and normal forms rely on sizes not being negative.
+  if (!facts_.prove(sym::ge(expression, 0))) {
+    base::fail_user(base::Exit::config,
+                    "let {}: a size is never negative, which is not known of {}", name,
+                    display_dim(graph_, expression));
+  }
   return leaf_of(add_size({SizeKind::let, unique_size_name(name), scope_, 0, expression, {}}));
 }
 
@@ -151,8 +157,8 @@ NodeId Builder::add_node(Node node, std::vector<Type> given, std::span<const std
   BuildingShapes shapes(*this, op, std::move(given));
   Types out = op.infer(shapes, in, node.attrs);
   if (!names.empty() && names.size() != out.size()) {
-    base::fail_user(base::Exit::config, "{}: gives {} results, found names for {}", op.name,
-                    out.size(), names.size());
+    base::fail_user(base::Exit::config, "{}: found {} names for its results, expected {}", op.name,
+                    names.size(), out.size());
   }
   for (const auto& [fact, message] : shapes.pending) add_check(fact, message, node.source);
 

@@ -136,7 +136,9 @@ Token Source::punct_token() {
   Token t{Token::Kind::punct, static_cast<uint32_t>(at_), 1, line_};
   if ((after == '=' && (c == '=' || c == '<' || c == '>')) || (c == '.' && after == '.')) {
     t.size = 2;
-  } else if (c == '\0' || std::string_view("{}()[],=:*+-<>@").find(c) == std::string_view::npos) {
+  } else if (c == '%' || c == '@') {
+    fail(at_, line_, base::format("expected a name right after {}", c));
+  } else if (c == '\0' || std::string_view("{}()[],=:*+-<>").find(c) == std::string_view::npos) {
     const bool shown = c > ' ' && c <= '~';
     fail(at_, line_,
          shown ? base::format("unexpected character '{}'", c)
@@ -160,6 +162,11 @@ std::string Source::describe(const Token& t) const {
 }
 
 void Source::fail_at(const Token& t, const std::string& message) const {
+  if (t.kind == Token::Kind::end && tokens_.size() > 1) {  // right after the last word
+    const Token& last = tokens_[tokens_.size() - 2];
+    const size_t quote = last.kind == Token::Kind::text ? 1 : 0;
+    fail(last.begin + last.size + quote, last.line, message);
+  }
   const bool marked =
       t.kind == Token::Kind::value || t.kind == Token::Kind::scope || t.kind == Token::Kind::text;
   fail(t.begin - (marked ? 1 : 0), t.line, message);

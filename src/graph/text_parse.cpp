@@ -9,7 +9,6 @@ namespace graph {
 namespace text {
 namespace {
 
-constexpr int64_t max_steps = 4'000'000;  // statements of a text, after loops
 constexpr int64_t max_loop_number = 1'000'000'000'000'000;
 constexpr int max_depth = 64;            // of blocks
 constexpr uint32_t max_let_depth = 500;  // of lets that use lets: shape arithmetic recurses
@@ -29,8 +28,8 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 
 }  // namespace
 
-Reader::Reader(const Source& source, std::string_view file, OpTable table)
-    : source_(source), file_(file), table_(table) {}
+Reader::Reader(const Source& source, std::string_view file, OpTable table, const ReadLimits& limits)
+    : source_(source), file_(file), table_(table), limits_(limits) {}
 
 Graph Reader::read_graph() {
   blame_ = &peek();
@@ -39,7 +38,11 @@ Graph Reader::read_graph() {
   if (name.text.find_first_of(".:") != std::string::npos || !starts_name(name.text[0])) {
     source_.fail_at(*name.token, "the name of a graph has letters, digits and _ only");
   }
-  Builder builder(name.text, take_string(), table_);
+  Graph empty;
+  empty.name = name.text;
+  empty.title = take_string();
+  empty.text_file = file_;  // errors name it
+  Builder builder(std::move(empty), table_);
   NameTable values, sizes;
   b_ = &builder;
   values_ = &values;
@@ -53,9 +56,7 @@ Graph Reader::read_graph() {
     for (const Value v : take_values()) builder.return_value(v);
   }
   expect("}");
-  Graph g = std::move(builder).finish();
-  g.text_file = file_;
-  return g;
+  return std::move(builder).finish();
 }
 
 bool Reader::at_return() const {
@@ -88,9 +89,9 @@ void Reader::read_statement() {
 }
 
 void Reader::count_step(const Token& at) {
-  if (++steps_ <= max_steps) return;
+  if (++steps_ <= limits_.statements) return;
   source_.fail_at(at, base::format("this text has more than {} statements, its loops expanded",
-                                   base::with_commas(max_steps)));
+                                   base::with_commas(static_cast<uint64_t>(limits_.statements))));
 }
 
 // What a statement is shows in its first two words; no name is reserved.
@@ -103,7 +104,9 @@ void Reader::read_word_statement() {
   if (name && is("let")) return read_let();
   if (name && is("each")) return read_each();
   if (peek(1).kind == Token::Kind::value) {
-    return is("in") || is("param") || is("buffer") ? read_input() : read_update();
+    if (is("in") || is("param") || is("buffer")) return read_input();
+    const OpDef* op = find_op(table_, view());
+    if (op && op->syntax == Syntax::update) return read_update();
   }
   std::vector<std::string> known{"const", "size", "let", "in", "param", "buffer", "each", "return"};
   for (const Syntax s : {Syntax::check, Syntax::update}) {
@@ -392,7 +395,7 @@ void Reader::read_arguments(Node& node) {
     do {
       read_argument(node, values);
     } while (take_if(","));
-    expect(")");
+    if (!take_if(")")) fail_here("',' or ')'");
   }
   node.attrs = Attrs(*node.op, std::move(values));
 }
@@ -460,7 +463,7 @@ Attr Reader::read_attr(const AttrSpec& spec) {
       expect("[");
       std::vector<int64_t> list;
       while (!take_if("]")) {
-        if (!list.empty()) expect(",");
+        if (!list.empty() && !take_if(",")) fail_here("',' or ']'");
         list.push_back(take_integer("a whole number"));
       }
       return list;
@@ -473,17 +476,18 @@ Attr Reader::read_attr(const AttrSpec& spec) {
 
 }  // namespace text
 
-std::vector<Graph> parse_all(std::string_view text, std::string_view file, OpTable table) {
+std::vector<Graph> parse_all(std::string_view text, std::string_view file, OpTable table,
+                             const ReadLimits& limits) {
   const text::Source source(text, file);
-  text::Reader reader(source, file, table);
+  text::Reader reader(source, file, table, limits);
   std::vector<Graph> out;
   while (!reader.at_end()) out.push_back(reader.read_graph());
   return out;
 }
 
-Graph parse(std::string_view text, std::string_view file, OpTable table) {
+Graph parse(std::string_view text, std::string_view file, OpTable table, const ReadLimits& limits) {
   const text::Source source(text, file);
-  text::Reader reader(source, file, table);
+  text::Reader reader(source, file, table, limits);
   Graph g = reader.read_graph();
   if (!reader.at_end()) reader.fail_here("the end of the text after one graph");
   return g;

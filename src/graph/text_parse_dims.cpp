@@ -97,7 +97,7 @@ std::vector<Expr> Reader::read_dim_list(std::string_view close) {
       out.push_back(read_dim());
     }
   } while (take_if(","));
-  expect(close);
+  if (!take_if(close)) fail_here(base::format("',' or '{}'", close));
   return out;
 }
 
@@ -150,7 +150,7 @@ std::vector<Type> Reader::read_type() {
   std::vector<Expr> range;
   size_t ranged = 0;
   for (bool first = true; !take_if("]"); first = false) {
-    if (!first) expect(",");
+    if (!first && !take_if(",")) fail_here("',' or ']'");
     if (!at_word_range()) {
       type.dims.push_back(read_dim());
       continue;
@@ -210,9 +210,12 @@ std::vector<Type> Reader::read_types(size_t values) {
   } while (take_if(","));
   if (out.size() == 1 && values > 1) out.resize(values, out[0]);
   if (out.size() != values) {
-    source_.fail_at(at, base::format("expected one type for all {} values or one for each, found "
-                                     "{} types",
-                                     values, out.size()));
+    source_.fail_at(at, base::format("expected {}, found {} types",
+                                     values == 1 ? std::string("one type")
+                                                 : base::format("one type for all {} values or "
+                                                                "one for each",
+                                                                values),
+                                     out.size()));
   }
   return out;
 }

@@ -7,8 +7,6 @@
 namespace graph::text {
 namespace {
 
-constexpr int64_t max_members =
-    16'000'000;                       // of all ranges of a text, after loops: a second's work
 constexpr size_t max_suggested = 64;  // a longer word gets no suggestion
 
 // Splits "layers.1:u12" into "layers.1:u" and 12; -1 where no number ends it.
@@ -154,11 +152,12 @@ void Reader::take_range(std::vector<Word>& out, Word first, std::string_view wha
 }
 
 void Reader::count_members(const Token& at, int64_t members) {
-  members_ += members;
-  if (members > max_members || members_ > max_members) {
+  const bool fits = members <= limits_.members - members_;
+  if (!fits) {
     source_.fail_at(at, base::format("the ranges of this text have more than {} members",
-                                     base::with_commas(max_members)));
+                                     base::with_commas(static_cast<uint64_t>(limits_.members))));
   }
+  members_ += members;
 }
 
 std::string Reader::take_string() {

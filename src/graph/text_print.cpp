@@ -288,6 +288,7 @@ class Printer {
     add_dim(line, fact.left);
     line.text += " " + std::string(to_text(fact.relation)) + " ";
     add_dim(line, fact.right);
+    if (fact.by_check) line.text += " by check";
   }
 
   void add_attr(Line& line, const Attr& value) const {
@@ -296,7 +297,6 @@ class Printer {
     if (const auto* s = std::get_if<std::string>(&value)) add_string(line, *s);
     if (const auto* e = std::get_if<Expr>(&value)) add_dim(line, *e);
     if (const auto* list = std::get_if<std::vector<Expr>>(&value)) add_dims(line, *list);
-    if (const auto* f = std::get_if<Fact>(&value)) add_fact(line, *f);
     const auto* integers = std::get_if<std::vector<int64_t>>(&value);
     if (!integers) return;
     line.text += '[';
@@ -319,7 +319,13 @@ class Printer {
       if (!bare) line.text += spec.name;
       if (spec.kind == AttrSpec::Kind::flag) continue;
       if (!bare) line.text += '=';
-      add_attr(line, value);
+      if (const Fact* fact = std::get_if<Fact>(&value)) {
+        Fact shown = *fact;
+        shown.by_check = shown.by_check && !bare;  // of a check it goes without saying
+        add_fact(line, shown);
+      } else {
+        add_attr(line, value);
+      }
     }
   }
 
@@ -417,7 +423,6 @@ class Printer {
     for (size_t i = 0; i < n.facts.size(); ++i) {
       line.text += i ? ", " : " where ";
       add_fact(line, n.facts[i]);
-      if (n.facts[i].by_check) line.text += " by check";
     }
     block.push_back({std::move(line), {}});
     if (!n.sizes.empty()) add_sizes(block);

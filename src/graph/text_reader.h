@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/builder.h"
+#include "graph/text.h"
 #include "graph/text_lexer.h"
 #include "graph/text_names.h"
 
@@ -23,7 +24,7 @@ struct Word {
 
 class Reader {
  public:
-  Reader(const Source& source, std::string_view file, OpTable table);
+  Reader(const Source& source, std::string_view file, OpTable table, const ReadLimits& limits);
   bool at_end() const { return peek().kind == Token::Kind::end; }
   Graph read_graph();
   [[noreturn]] void fail_here(const std::string& expected) const;  // "expected ..., found ..."
@@ -97,6 +98,7 @@ class Reader {
   const Source& source_;
   std::string file_;
   OpTable table_;
+  ReadLimits limits_;
   size_t at_ = 0;
   std::vector<std::pair<std::string, int64_t>> loops_;  // names and numbers, outermost first
   int depth_ = 0;

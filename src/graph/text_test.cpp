@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "graph/fake_ops_test.h"
 #include "tests/support/golden_file.h"
@@ -41,6 +39,34 @@ TEST(Text, CanonicalTexts) {
     EXPECT_EQ(print(again, Fold::none), full);
   }
   EXPECT_GE(count, 8);
+}
+
+// The blocks of docs/graph-text.md between ```KIND and ```.
+std::vector<std::string> document_blocks(const std::string& kind) {
+  const std::string page =
+      golden::read_file(std::string(HEDDLE_SOURCE_DIR) + "/docs/graph-text.md");
+  const std::string open = "```" + kind + "\n";
+  std::vector<std::string> out;
+  for (size_t at = page.find(open); at != std::string::npos; at = page.find(open, at)) {
+    at += open.size();
+    out.push_back(page.substr(at, page.find("```", at) - at));
+  }
+  return out;
+}
+
+TEST(Text, DocumentShowsWhatIsPrinted) {
+  const std::vector<std::string> graphs = document_blocks("graph");
+  EXPECT_EQ(graphs.size(), 2u);
+  for (const std::string& text : graphs) EXPECT_EQ(print(read(text)), text);
+  for (const std::string& block : document_blocks("error")) {
+    const size_t end = block.find("\n}\n") + 3;
+    try {
+      parse(block.substr(0, end), "docs/graph-text.md", fake::table());
+      ADD_FAILURE() << "no error";
+    } catch (const base::UserError& e) {
+      EXPECT_EQ(e.message() + "\n", block.substr(end));
+    }
+  }
 }
 
 TEST(Text, ReadsWhatItWouldNotWrite) {

@@ -68,7 +68,11 @@ class Verifier {
 
   void bear() {
     const SizeInfo& s = g_.sizes[born_];
-    if (s.kind == SizeKind::let) need_sizes(s.expression);
+    if (s.kind == SizeKind::let) {
+      need_sizes(s.expression);
+      need(facts_.prove(sym::ge(s.expression, 0)),
+           base::format("let {} may be negative: {}", s.name, display_dim(g_, s.expression)));
+    }
     facts_.define(s);
     ++born_;
   }
