@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "graph/fake_ops_test.h"
 #include "tests/support/golden_file.h"
@@ -39,6 +41,15 @@ TEST(Text, CanonicalTexts) {
     EXPECT_EQ(print(again, Fold::none), full);
   }
   EXPECT_GE(count, 8);
+}
+
+// The figures of the design: one layer, 8 experts.
+TEST(Text, MoeLayerOfTheDesign) {
+  const std::string path = std::string(HEDDLE_SOURCE_DIR) + "/src/graph/texts/moe_layer.graph";
+  const Graph g = read(golden::read_file(path));
+  EXPECT_EQ(std::ranges::count(print(g), '\n'), 55);
+  EXPECT_EQ(std::ranges::count(print(g, Fold::none), '\n'), 88);
+  EXPECT_EQ(g.nodes.size(), 67u);
 }
 
 // The blocks of docs/graph-text.md between ```KIND and ```.
