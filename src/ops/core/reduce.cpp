@@ -97,7 +97,14 @@ Value with_reduced_dims(graph::Builder& b, Value x, const Type& operand,
   for (size_t d = 0; d < kept.size(); ++d) {
     if (mark[d]) kept[d] = 1;
   }
-  return b.type(x).dims == kept ? x : reshape(b, x, kept);
+  // Leading ones need no place: dims align at the end.
+  const std::vector<graph::Expr>& own = b.type(x).dims;
+  const size_t lead = kept.size() - own.size();
+  const bool leading = std::all_of(mark.begin(), mark.begin() + static_cast<int64_t>(lead),
+                                   [](bool reduced) { return reduced; });
+  const bool aligned =
+      leading && std::equal(own.begin(), own.end(), kept.begin() + static_cast<int64_t>(lead));
+  return aligned ? x : reshape(b, x, kept);
 }
 
 }  // namespace ops

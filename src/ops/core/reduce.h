@@ -27,7 +27,7 @@ Fold make_fold(const EvalContext& context, const Tensor& x, DimRun run);
 // Dims of the result: gone, or 1 with the flag `keep`.
 graph::Type reduced_type(graph::Shapes& s, const graph::Type& type,
                          const std::vector<int64_t>& dims, const graph::Attrs& attrs);
-// x of the result's type, with the reduced dims back as 1: ready to broadcast.
+// x of the result's type, with the reduced dims back as 1 where that is needed to broadcast it.
 graph::Value with_reduced_dims(graph::Builder& b, graph::Value x, const graph::Type& operand,
                                const std::vector<int64_t>& dims);
 
