@@ -81,7 +81,7 @@ std::string text_of_line(std::string_view line, const std::string& file, size_t 
   const JsonValue* text = value.find("text");
   if (!text) {
     std::vector<std::string> fields;
-    for (const auto& member : value.members) fields.push_back(member.first);
+    for (const auto& member : value.members) fields.push_back(member.name);
     fail_user(Exit::data, "{}: no field \"text\"; the fields are: {}", where,
               base::join(fields, ", "));
   }

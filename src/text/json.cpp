@@ -66,7 +66,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   bool start_object(size_t) override { return open(JsonValue::Kind::object); }
   bool start_array(size_t) override { return open(JsonValue::Kind::array); }
   bool key(std::string& name) override {
-    open_.back()->members.emplace_back(std::move(name), JsonValue{});
+    open_.back()->members.push_back({std::move(name), {}});
     return true;
   }
   bool end_object() override {
@@ -87,7 +87,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   JsonValue* place() {
     if (open_.empty()) return &root_;
     JsonValue& parent = *open_.back();
-    if (parent.is(JsonValue::Kind::object)) return &parent.members.back().second;
+    if (parent.is(JsonValue::Kind::object)) return &parent.members.back().value;
     return &parent.items.emplace_back();
   }
   bool add(JsonValue value) {
@@ -103,15 +103,14 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     open_.push_back(value);
     return true;
   }
-  void refuse_duplicates(const std::vector<std::pair<std::string, JsonValue>>& members) const {
+  void refuse_duplicates(const std::vector<JsonMember>& members) const {
     std::vector<uint32_t> order(members.size());
     std::iota(order.begin(), order.end(), 0u);
-    std::ranges::sort(order, {},
-                      [&](uint32_t i) -> const std::string& { return members[i].first; });
+    std::ranges::sort(order, {}, [&](uint32_t i) -> const std::string& { return members[i].name; });
     for (size_t i = 1; i < order.size(); ++i) {
-      if (members[order[i]].first == members[order[i - 1]].first) {
+      if (members[order[i]].name == members[order[i - 1]].name) {
         fail_user(Exit::data, "{}:{}: key {} stands twice in one object", where_, first_line_,
-                  json_quote(members[order[i]].first));
+                  json_quote(members[order[i]].name));
       }
     }
   }

@@ -5,10 +5,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace text {
+
+struct JsonMember;
 
 struct JsonValue {
   enum class Kind : uint8_t { null, boolean, integer, real, text, array, object };
@@ -18,12 +19,17 @@ struct JsonValue {
   int64_t integer = 0;
   double real = 0;
   std::string text;
-  std::vector<JsonValue> items;                            // of an array
-  std::vector<std::pair<std::string, JsonValue>> members;  // of an object, in file order
+  std::vector<JsonValue> items;     // of an array
+  std::vector<JsonMember> members;  // of an object, in file order
 
   bool is(Kind k) const { return kind == k; }
   // The member `key` of an object; null when this is no object or has no such member.
   const JsonValue* find(std::string_view key) const;
+};
+
+struct JsonMember {
+  std::string name;
+  JsonValue value;
 };
 
 std::string to_text(JsonValue::Kind kind);  // "a string", "an object", ...

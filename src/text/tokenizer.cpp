@@ -144,9 +144,10 @@ Tokenizer Tokenizer::load(const std::string& path) {
   const std::string file = is_file ? path : base::join_path(path, "tokenizer.json");
   if (!base::file_exists(file)) {
     fail_user(Exit::data,
-              "tokenizer: {} does not exist; give a folder with a tokenizer.json as "
-              "model.hf_assets_path, or make one: heddle tokenizer train data/novels {}",
-              file, folder);
+              "tokenizer: {} does not exist; set model.hf_assets_path to a folder with a "
+              "tokenizer.json, such as the one that this makes: heddle tokenizer train data/novels "
+              "data/tokenizer",
+              file);
   }
   const std::string config = base::join_path(folder, "tokenizer_config.json");
   return parse(base::read_file(file, Exit::data, max_file_bytes),

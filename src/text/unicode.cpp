@@ -36,11 +36,19 @@ CharClass class_by_tables(uint32_t code_point) {
   }
 }
 
-std::array<CharClass, 128> ascii_classes() {
+constexpr std::array<CharClass, 128> ascii = [] {
   std::array<CharClass, 128> classes;
-  for (uint32_t c = 0; c < 128; ++c) classes[c] = class_by_tables(c);
+  for (uint32_t c = 0; c < 128; ++c) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool number = c >= '0' && c <= '9';
+    const bool space = c == ' ' || (c >= '\t' && c <= '\r');
+    classes[c] = letter   ? CharClass::letter
+                 : number ? CharClass::number
+                 : space  ? CharClass::space
+                          : CharClass::other;
+  }
   return classes;
-}
+}();
 
 }  // namespace
 
@@ -77,7 +85,6 @@ void append_utf8(std::string& out, uint32_t code_point) {
 }
 
 CharClass char_class(uint32_t code_point) {
-  static const std::array<CharClass, 128> ascii = ascii_classes();
   return code_point < 128 ? ascii[code_point] : class_by_tables(code_point);
 }
 
