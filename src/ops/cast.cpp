@@ -78,15 +78,9 @@ void eval(const EvalContext& context, TensorsIn in, TensorsOut out, const Attrs&
 }
 
 constexpr graph::Sample samples[] = {
-    {"i64[37] below 1000 | | f32[37]"},
-    {"bool[u0,3] | | f32[u0,3]"},
-    {"bool[9] | | i64[9]"},
-    {"i32[9] below 50 | | i64[9]"},
-    {"bf16[5,7] | | f32[5,7]"},
-    {"f32[u0,9] | | bf16[u0,9]"},
-    {"f32[5,3] | | f64[5,3]"},
-    {"f32[11] | | f16[11]"},
-    {"f32[0,4] | | bf16[0,4]"},
+    {"i64[37] below 1000 | | f32[37]"}, {"bool[u0,3] | | f32[u0,3]"}, {"bool[9] | | i64[9]"},
+    {"i32[9] below 50 | | i64[9]"},     {"bf16[5,7] | | f32[5,7]"},   {"f32[u0,9] | | bf16[u0,9]"},
+    {"f32[5,3] | | f64[5,3]"},          {"f32[11] | | f16[11]"},      {"f32[0,4] | | bf16[0,4]"},
     {"i64[] below 9 | | f32[]"},
 };
 

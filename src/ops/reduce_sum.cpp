@@ -181,6 +181,9 @@ constexpr graph::Sample samples[] = {
     {"f32[5] | dims=[]", 1e-7},
     {"i64[70,3] below 9 | dims=[0]"},
     {"i32[7,3] below 9 | dims=[1]"},
+    {.problem = "f32[256,2048] | dims=[1]", .bench = true},
+    {.problem = "f32[1048576] | dims=[0]", .bench = true},
+    {.problem = "f32[2048,256] | dims=[0]", .bench = true},
 };
 
 }  // namespace

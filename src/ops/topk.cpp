@@ -4,8 +4,12 @@
 // the lower index comes first. So the k indices are distinct for every bit pattern, which buffers
 // sized by the routing rely on (design: symbolic shapes, F3).
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <numeric>
+#include <functional>
+#include <limits>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "ops/core/elementwise.h"
@@ -35,9 +39,13 @@ Values grad(Builder& b, ValuesIn in, ValuesIn out, ValuesIn dy, const Attrs& att
   return {scatter_add(b, dy[0], out[1], attrs.integer("dim"), b.dim(in[0], d))};
 }
 
+// A whole number that orders as the element does: bits of floats order like signed magnitudes.
 template <class T>
-bool greater(T a, T b) {
-  return std::isnan(a) ? !std::isnan(b) : a > b;
+auto order_key(T x) {
+  using Key = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+  if (std::isnan(x)) return std::numeric_limits<Key>::max();
+  const Key bits = std::bit_cast<Key>(x == T(0) ? T(0) : x);
+  return bits < 0 ? static_cast<Key>(bits ^ std::numeric_limits<Key>::max()) : bits;
 }
 
 template <class T>
@@ -53,21 +61,17 @@ struct Problem {
 template <class T>
 void choose(const Problem<T>& p, int64_t begin, int64_t end) {
   const int64_t n = p.from.size, inner = p.from.inner;
-  std::vector<T> row(n);
-  std::vector<int64_t> order(n);
+  std::vector<std::pair<decltype(order_key(T(0))), int64_t>> keyed(n);  // with minus the index
   for (int64_t c = begin; c < end; ++c) {
     const int64_t outer = c / inner, column = c % inner;
     const T* x = p.x + outer * n * inner + column;
-    for (int64_t i = 0; i < n; ++i) row[i] = x[i * inner];
-    std::iota(order.begin(), order.end(), 0);
-    std::partial_sort(order.begin(), order.begin() + p.k, order.end(), [&](int64_t a, int64_t b) {
-      if (greater(row[a], row[b])) return true;
-      return !greater(row[b], row[a]) && a < b;
-    });
+    for (int64_t i = 0; i < n; ++i) keyed[i] = {order_key(x[i * inner]), -i};
+    std::partial_sort(keyed.begin(), keyed.begin() + p.k, keyed.end(), std::greater<>());
     const int64_t to = outer * p.k * inner + column;
     for (int64_t i = 0; i < p.k; ++i) {
-      p.values[to + i * inner] = row[order[i]];
-      p.indices[to + i * inner] = order[i];
+      const int64_t index = -keyed[i].second;
+      p.values[to + i * inner] = x[index * inner];
+      p.indices[to + i * inner] = index;
     }
   }
 }
