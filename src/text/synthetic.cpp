@@ -33,7 +33,7 @@ class Generator {
     switch (tags[task]) {
       case 'C':
       case 'R':
-        copy(tags[task] == 'R');
+        copy(tags[task]);
         break;
       case 'A':
         addition();
@@ -70,13 +70,13 @@ class Generator {
     return static_cast<uint64_t>(uniform() * static_cast<double>(count));
   }
 
-  void copy(const bool reversed) {
+  void copy(char tag) {
     const uint64_t length = shortest + choose(longest - shortest + 1);
     std::string word;
     for (uint64_t i = 0; i < length; ++i) word += static_cast<char>('a' + choose(26));
     put(word);
     put('>');
-    if (reversed) word = std::string(word.rbegin(), word.rend());
+    if (tag == 'R') word = std::string(word.rbegin(), word.rend());
     put(word);
   }
 

@@ -53,8 +53,11 @@ class Reader {
     return *field.value;
   }
   const std::string& text(const Field& field) const { return expect(field, Kind::text).text; }
-  bool flag(const Field& field, const bool fallback) const {
-    return field.present() ? expect(field, Kind::boolean).boolean : fallback;
+  bool off_by_default(const Field& field) const {
+    return field.present() && expect(field, Kind::boolean).boolean;
+  }
+  bool on_by_default(const Field& field) const {
+    return !field.present() || expect(field, Kind::boolean).boolean;
   }
   TokenId id(const Field& field) const {
     const int64_t value = expect(field, Kind::integer).integer;
@@ -121,7 +124,7 @@ BpeSpec Reader::model(const Field& field) const {
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     if (field[key].present() && !text(field[key]).empty()) unsupported(field[key], key);
   }
-  if (flag(field["byte_fallback"], false)) unsupported(field["byte_fallback"], "byte fallback");
+  if (off_by_default(field["byte_fallback"])) unsupported(field["byte_fallback"], "byte fallback");
 
   BpeSpec spec;
   vocab(field["vocab"], spec);
@@ -136,8 +139,8 @@ BpeSpec Reader::model(const Field& field) const {
     }
     spec.unknown = found->second;
   }
-  spec.fuse_unknown = flag(field["fuse_unk"], false);
-  spec.ignore_merges = flag(field["ignore_merges"], false);
+  spec.fuse_unknown = off_by_default(field["fuse_unk"]);
+  spec.ignore_merges = off_by_default(field["ignore_merges"]);
   return spec;
 }
 
@@ -184,12 +187,12 @@ void Reader::merges(const Field& field, const Ids& ids, BpeSpec& spec) const {
 
 AddedToken Reader::added_token(const Field& field) const {
   expect(field, Kind::object);
-  if (flag(field["single_word"], false)) unsupported(field["single_word"], "single_word");
+  if (off_by_default(field["single_word"])) unsupported(field["single_word"], "single_word");
   return {.content = text(field["content"]),
-          .lstrip = flag(field["lstrip"], false),
-          .rstrip = flag(field["rstrip"], false),
-          .normalized = flag(field["normalized"], true),
-          .special = flag(field["special"], true)};
+          .lstrip = off_by_default(field["lstrip"]),
+          .rstrip = off_by_default(field["rstrip"]),
+          .normalized = on_by_default(field["normalized"]),
+          .special = on_by_default(field["special"])};
 }
 
 void Reader::normalizer(const Field& field) const {
@@ -213,8 +216,8 @@ void Reader::pre_tokenizer(const Field& field, TokenizerSpec& spec) const {
       pre_tokenizer(parts[i], spec);
     }
   } else if (type == "ByteLevel") {
-    spec.splits.push_back({.gpt2_pattern = flag(field["use_regex"], true),
-                           .add_prefix_space = flag(field["add_prefix_space"], true)});
+    spec.splits.push_back({.gpt2_pattern = on_by_default(field["use_regex"]),
+                           .add_prefix_space = on_by_default(field["add_prefix_space"])});
     spec.model.byte_level = true;
   } else if (type == "Split") {
     spec.splits.push_back(split_step(field));
@@ -237,7 +240,7 @@ SplitStep Reader::split_step(const Field& field) const {
     unsupported(field["behavior"], base::format("behavior {}", json_quote(behavior)));
   }
   step.behavior = found->second;
-  step.invert = flag(field["invert"], false);
+  step.invert = off_by_default(field["invert"]);
   const Field pattern = field["pattern"];
   expect(pattern, Kind::object);
   if (pattern["Regex"].value) {
@@ -314,8 +317,8 @@ TokenizerConfig Reader::config(const Field& root) const {
   TokenizerConfig config;
   config.bos_token = config_token(root["bos_token"]);
   config.eos_token = config_token(root["eos_token"]);
-  config.add_bos = flag(root["add_bos_token"], false);
-  config.add_eos = flag(root["add_eos_token"], false);
+  config.add_bos = off_by_default(root["add_bos_token"]);
+  config.add_eos = off_by_default(root["add_eos_token"]);
   for (const char* key : {"bos_token", "eos_token", "pad_token", "unk_token", "sep_token",
                           "cls_token", "mask_token"}) {
     const std::optional<std::string> token = config_token(root[key]);
