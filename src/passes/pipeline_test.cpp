@@ -1,4 +1,5 @@
-// Tests of whole step graphs: every flavor builds and verifies; the largest stays within its budget.
+// Tests of whole step graphs: every flavor builds and verifies; the largest stays within its
+// budget.
 #include "passes/pipeline.h"
 
 #include <gtest/gtest.h>
