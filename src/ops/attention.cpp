@@ -79,7 +79,6 @@ void eval(const EvalContext& context, TensorsIn in, TensorsOut out, const Attrs&
   const std::vector<int64_t> first =
       first_visible_keys(in.size() == 4 ? in[3] : Tensor(), in[0].dim(0), positions);
   out[0] = make_like_heads(context, 0, in[0]);
-  for (size_t r = 0; r < 3; ++r) in[r] = with_unit_rows(context, in[r]);
   out[1] = context.make(1);
   const int64_t blocks = (positions + attention_block - 1) / attention_block;
   const auto body = [&](int64_t begin, int64_t end) {

@@ -183,6 +183,77 @@ TEST(Checks, CountsAddUp) {
   EXPECT_NE(stopped(host, {i64({2, 0, 4}), x}).first.find("is 6, expected"), std::string::npos);
 }
 
+// Inputs, then a node with its type; the reader refuses it with these words.
+struct Wrong {
+  const char *inputs, *node, *words;
+};
+constexpr Wrong wrong_nodes[] = {
+    {"f64[4,2] i64[3]", "f64[5,2] = scatter_rows(%a, %b, rows=5)", "each row of x has one index"},
+    {"f64[4,2] i64[4]", "f64[1,2] = scatter_rows(%a, %b, rows=-1)", "rows is at least 0"},
+    {"f64[4,2] i64[4,1]", "f64[5,2] = scatter_add_rows(%a, %b, rows=5)", "rows must have 1 dims"},
+    {"i64[4,2] i64[4]", "i64[5,2] = scatter_add_rows(%a, %b, rows=5)", "x must be f32 or f64"},
+    {"f64[4,2] i32[4]", "f64[4,2] = gather_rows(%a, %b)", "rows must be i64"},
+    {"f64[] i64[4]", "f64[4] = gather_rows(%a, %b)", "table must have rows"},
+    {"f64[4,2] i64[3,1]", "f64[4,1] = gather(%a, %b, dim=1)", "the other dims are equal"},
+    {"f64[4,2] i64[4,1]", "f64[4,1] = gather(%a, %b, dim=2)", "dim 2 is outside"},
+    {"f64[4,2] i64[4,1]", "f64[4,9] = scatter_add(%a, %b, dim=1, size=9)", "one index"},
+    {"i64[4] i64[1]", "f64[5,3] = one_hot(%a)", "the leading dims are those of the index"},
+    {"i64[4] i64[1]", "bool[4,3] = one_hot(%a)", "result must be"},
+    {"f64[4,2] i64[1]", "f64[4,3], i64[4,3] = topk(%a, k=3, dim=1)", "k is at most"},
+    {"i64[4,2] i64[1]", "i64[4,1], i64[4,1] = topk(%a, k=1, dim=1)", "x must be f32 or f64"},
+    {"i64[4,2] i64[1]", "i64[4] = argsort(%a, stable)", "x must have 1 dims"},
+    {"i64[4] i64[1]", "i64[4] = argsort(%a)", "stable"},
+    {"f64[4] i64[1]", "i64[4] = histogram(%a, bins=4)", "ids must be i64"},
+    {"f64[4,2] f64[3,2]", "f64[4,2] = matmul(%a, %b)", "inner sizes are equal"},
+    {"f64[2,4,2] f64[3,2,4]", "f64[2,4,4] = matmul(%a, %b)", "batch dims are equal"},
+    {"f64[4,2] f64[1,2,2]", "f64[4,2] = matmul(%a, %b)", "operands must both have 2 dims"},
+    {"f64[4,2] f32[2,2]", "f64[4,2] = matmul(%a, %b)", "operands must have one dtype"},
+    {"f64[4,2] f64[3,2,5] i64[3]", "f64[4,5] = grouped_matmul(%a, %b, %c)", "one offset more"},
+    {"f64[4,2] f64[3,3,5] i64[4]", "f64[4,5] = grouped_matmul(%a, %b, %c)", "inner sizes"},
+    {"f64[4,2] f64[5,2] i64[4]", "f64[3,2,2] = grouped_matmul_weight(%a, %b, %c)", "same rows"},
+    {"f64[1,2,3,4] f64[1,2,3,5]", "f64[1,2,3,4], f64[1,2,3] = attention(%a, %b, %a, scale=1)",
+     "q and k are equally wide"},
+    {"f64[1,2,3,4] f64[1,2,4,4]", "f64[1,2,3,4], f64[1,2,3] = attention(%a, %a, %b, scale=1)",
+     "batch, heads and positions are equal"},
+    {"f64[1,2,3,4] i64[2,3]", "f64[1,2,3,4], f64[1,2,3] = attention(%a, %a, %a, %b, scale=1)",
+     "documents are given for each batch element"},
+    {"i64[3] i64[1]", "f32[4] = philox(%a)", "the key is seed and stream"},
+    {"i64[2] i64[1]", "i64[4] = philox(%a)", "result must be f32 or f64"},
+    {"i64[2,1] i64[1]", "i64[3] = device_sizes(%a, total=4)", "counts must have 1 dims"},
+};
+
+std::string refusal(const std::string& body) {
+  try {
+    graph::parse("graph t \"\" {\n" + body + "\nreturn %a\n}\n", "t.graph", table());
+  } catch (const base::UserError& e) {
+    return e.message();
+  }
+  return "nothing";
+}
+
+TEST(Checks, RulesRefuse) {
+  for (const Wrong& w : wrong_nodes) {
+    std::string body;
+    char name = 'a';
+    for (const std::string& type : base::split(w.inputs, ' ')) {
+      body += base::format("in %{} : {}\n", name++, type);
+    }
+    const bool two = std::string_view(w.node).find("], ") != std::string_view::npos &&
+                     std::string_view(w.node).find("], ") < std::string_view(w.node).find('=');
+    body += base::format("{} : {}", two ? "%y, %z" : "%y", w.node);
+    EXPECT_NE(refusal(body).find(w.words), std::string::npos) << w.node << ": " << refusal(body);
+  }
+  const std::string head = "in %a : f64[2]\nin %b : i64[2]\nin %c : f64[3]\nin %d : bool[2]\n";
+  EXPECT_NE(refusal(head + "update %a = %b").find("the value must be of the target's type"),
+            std::string::npos);
+  EXPECT_NE(refusal(head + "update %a = %c").find("the value has the target's dims"),
+            std::string::npos);
+  EXPECT_NE(refusal(head + "check(%a)").find("operand must be bool"), std::string::npos);
+  EXPECT_NE(refusal(head + "check(%d)").find("operand must have 0 dims"), std::string::npos);
+  EXPECT_NE(refusal(head + "size N=3\nu0..u2 = sizes(%a) where sum(u0..u2) == N").find("counts"),
+            std::string::npos);
+}
+
 TEST(Checks, StopTheRunAndLeaveInputsAlone) {
   const std::string body =
       "in %x : f64[2]\nin %ok : bool[]\n%y : f64[2] = neg(%x)\nupdate %x = %y\n"
@@ -259,6 +330,62 @@ TEST(Values, AttentionIsItsDefinition) {
       "in %q : f64[2,3,150,7]\nin %d : i64[2,150]\n"
       "%o, %l : f64[2,3,150,7], f64[2,3,150] = attention(%q, %q, %q, %d, scale=1)\nreturn %o",
       {qkv[0], documents}, "attention: documents must ascend, found -1 after 0 at [0, 8]");
+}
+
+// c = a b by its definition, with sums in long double.
+std::vector<double> multiply_slowly(const Tensor& a, const Tensor& b) {
+  const int64_t M = a.dim(1), K = a.dim(2), N = b.dim(2);
+  std::vector<double> out;
+  for (int64_t i = 0; i < a.dim(0) * M; ++i) {
+    for (int64_t j = 0; j < N; ++j) {
+      long double sum = 0;
+      for (int64_t k = 0; k < K; ++k) {
+        sum += static_cast<long double>(a.data<double>()[i * K + k]) *
+               b.data<double>()[i / M * K * N + k * N + j];
+      }
+      out.push_back(static_cast<double>(sum));
+    }
+  }
+  return out;
+}
+
+TEST(Values, ProductsAreTheirDefinition) {
+  for (const host::Shape& s : {host::Shape{2, 150, 70, 140}, host::Shape{9, 1, 3, 40},
+                               host::Shape{9, 2, 40, 3}, host::Shape{9, 3, 1, 7}}) {
+    const Tensor a = Tensor::make(DType::f64, {s[0], s[1], s[2]});
+    const Tensor b = Tensor::make(DType::f64, {s[0], s[2], s[3]});
+    for (int64_t i = 0; i < a.count(); ++i) a.data<double>()[i] = std::sin(0.7 * i);
+    for (int64_t i = 0; i < b.count(); ++i) b.data<double>()[i] = std::cos(0.3 * i);
+    const std::string dims = base::format("{},{}", s[0], s[1]);
+    const Tensors out =
+        run_body(base::format("in %a : f64[{0},{1}]\nin %b : f64[{2},{1},{3}]\n"
+                              "%t : f64[{2},{3},{1}] = permute(%b, order=[0, 2, 1])\n"
+                              "%y : f64[{0},{3}] = matmul(%a, %b)\n"
+                              "%z : f64[{0},{3}] = matmul(%a, %t, transpose_b)\nreturn %y, %z",
+                              dims, s[2], s[0], s[3]),
+                 {a, b});
+    const std::vector<double> want = multiply_slowly(a, b);
+    for (const Tensor& y : out) {
+      const std::vector<double> got = values_of<double>(y);
+      for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-13) << dims;
+    }
+  }
+}
+
+TEST(Values, IndicesPickAndAdd) {
+  const Tensor x = f64({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Tensor index = tensor<int64_t>(DType::i64, {2, 2}, {2, 0, 1, 1});
+  const Tensors out = run_body(
+      "in %x : f64[2,3]\nin %i : i64[2,2]\n%g : f64[2,2] = gather(%x, %i, dim=1)\n"
+      "%s : f64[2,3] = scatter_add(%g, %i, dim=1, size=3)\n%h : f64[2,2,3] = one_hot(%i)\n"
+      "%c : f64[2,3] = cumsum(%x, dim=1)\n%r : f64[2,3] = cumsum(%x, dim=0, reverse)\n"
+      "return %g, %s, %h, %c, %r",
+      {x, index});
+  EXPECT_EQ(values_of<double>(out[0]), (std::vector<double>{3, 1, 5, 5}));
+  EXPECT_EQ(values_of<double>(out[1]), (std::vector<double>{1, 0, 3, 0, 10, 0}));
+  EXPECT_EQ(values_of<double>(out[2]), (std::vector<double>{0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0}));
+  EXPECT_EQ(values_of<double>(out[3]), (std::vector<double>{1, 3, 6, 4, 9, 15}));
+  EXPECT_EQ(values_of<double>(out[4]), (std::vector<double>{5, 7, 9, 4, 5, 6}));
 }
 
 TEST(Values, PhiloxIsTheKnownStream) {
