@@ -77,15 +77,19 @@ Builder::Builder(std::string name, std::string title, OpTable table) : table_(ta
   graph_.name = std::move(name);
   graph_.title = std::move(title);
   scope_ids_[""] = 0;
+  value_names_.resize(1);
+  size_names_.resize(1);
 }
 
 Builder::Builder(Graph graph, OpTable table) : graph_(std::move(graph)), table_(table) {
   for (uint32_t i = 0; i < graph_.scopes.size(); ++i) scope_ids_[graph_.scopes[i]] = i;
+  value_names_.resize(graph_.scopes.size());
+  size_names_.resize(graph_.scopes.size());
   for (const SizeInfo& s : graph_.sizes) {
     facts_.define(s);
-    claim(base::format("{}#", s.scope.id), s.name);
+    claim(size_names_[s.scope.id], s.name);
   }
-  for (const ValueInfo& v : graph_.values) claim(base::format("{}%", v.scope.id), v.name);
+  for (const ValueInfo& v : graph_.values) claim(value_names(v.scope), v.name);
   for (uint32_t i = 0; i < graph_.nodes.size(); ++i) {
     const Node& n = graph_.nodes[i];
     for (const Fact& f : n.facts) facts_.add(f, describe_node(graph_, {i}));
@@ -169,7 +173,7 @@ NodeId Builder::add_node(Node node, std::vector<Type> given, std::span<const std
       base_name.empty() || !(base_name.back() >= '0' && base_name.back() <= '9') ? base_name
                                                                                  : base_name + "_";
   for (uint32_t i = 0; i < out.size(); ++i) {
-    std::string name = !names.empty()    ? claim(base::format("{}%", node.scope.id), names[i])
+    std::string name = !names.empty()    ? claim(value_names(node.scope), names[i])
                        : out.size() == 1 ? base_name
                                          : unique_name(prefix + std::to_string(i));
     node.out.push_back({static_cast<uint32_t>(graph_.values.size())});
@@ -238,8 +242,8 @@ void Builder::add_facts(NodeId node, std::vector<Fact> facts) {
 
 Value Builder::named(std::string_view name, Value v) {
   ValueInfo& info = graph_.values.at(v.id);
-  taken_.erase(base::format("{}%{}", info.scope.id, info.name));
-  info.name = claim(base::format("{}%", info.scope.id), name);
+  release(value_names(info.scope), info.name);
+  info.name = claim(value_names(info.scope), name);
   return v;
 }
 
@@ -250,36 +254,42 @@ Values Builder::named(std::string_view prefix, Values vs) {
 
 void Builder::move_to_scope(Value v, ScopeId scope) {
   ValueInfo& info = graph_.values.at(v.id);
-  taken_.erase(base::format("{}%{}", info.scope.id, info.name));
+  release(value_names(info.scope), info.name);
   info.scope = scope;
-  info.name = claim(base::format("{}%", scope.id), info.name);
+  info.name = claim(value_names(scope), info.name);
 }
 
 // Names are unique within their scope: the second "x" is "x_2". Sizes and values do not clash.
-std::string Builder::claim(std::string key, std::string_view wish) {
-  const size_t stem = key.size();
-  key += wish;
-  const auto [first, fresh] = taken_.try_emplace(key, 2);
-  if (fresh) return std::string(wish);
+std::string Builder::claim(Names& names, std::string_view wish) {
+  const auto [first, fresh] = names.try_emplace(std::string(wish), 2);
+  if (fresh) return first->first;
   while (true) {
-    const uint32_t number = first->second++;
-    std::string next = base::format("{}_{}", key, number);
-    if (taken_.try_emplace(next, 2).second) return next.substr(stem);
+    std::string next = base::format("{}_{}", wish, first->second++);
+    if (names.try_emplace(next, 2).second) return next;
   }
 }
 
-std::string Builder::unique_name(std::string_view wish) {
-  return claim(base::format("{}%", scope_.id), wish);
+// A name that numbers were given out for keeps its counter: without it each next one would be
+// searched for from the start.
+void Builder::release(Names& names, const std::string& name) {
+  const auto at = names.find(name);
+  if (at != names.end() && at->second == 2) names.erase(at);
 }
 
+std::string Builder::unique_name(std::string_view wish) { return claim(value_names(scope_), wish); }
+
 std::string Builder::unique_size_name(std::string_view wish) {
-  return claim(base::format("{}#", scope_.id), wish);
+  return claim(size_names_[scope_.id], wish);
 }
 
 ScopeId Builder::scope_id(std::string_view path) {
   const auto [at, fresh] =
       scope_ids_.try_emplace(std::string(path), static_cast<uint32_t>(graph_.scopes.size()));
-  if (fresh) graph_.scopes.emplace_back(path);
+  if (fresh) {
+    graph_.scopes.emplace_back(path);
+    value_names_.emplace_back();
+    size_names_.emplace_back();
+  }
   return {at->second};
 }
 

@@ -1,6 +1,7 @@
 // Builds graphs node by node: infers types, proves or checks what ops require, keeps names unique.
 #pragma once
 
+#include <deque>
 #include <initializer_list>
 #include <source_location>
 #include <string>
@@ -121,7 +122,11 @@ class Builder {
   uint32_t add_size(SizeInfo info);
   void add_check(const Fact& fact, std::string_view message, SourceLine source);
   std::string unique_size_name(std::string_view wish);
-  std::string claim(std::string key, std::string_view wish);
+  // Next free number of each name; looked up only, never iterated.
+  using Names = std::unordered_map<std::string, uint32_t>;
+  static std::string claim(Names& names, std::string_view wish);
+  static void release(Names& names, const std::string& name);
+  Names& value_names(ScopeId scope) { return value_names_[scope.id]; }
 
   Graph graph_;
   SizeFacts facts_;
@@ -129,8 +134,7 @@ class Builder {
   ScopeId scope_{0};
   SourceLine source_;
   std::unordered_map<std::string, uint32_t> scope_ids_;  // by path
-  // Next free number of each name in each scope; looked up only, never iterated.
-  std::unordered_map<std::string, uint32_t> taken_;
+  std::deque<Names> value_names_, size_names_;           // by scope
 };
 
 // Enters a scope below the current one for its lifetime: Scope s(b, "layers.1").

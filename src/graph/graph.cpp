@@ -321,35 +321,32 @@ std::vector<bool> live_nodes(const Graph& g) {
 
 }  // namespace
 
-Graph without_dead_nodes(const Graph& g) {
+Graph without_dead_nodes(Graph g) {
   const std::vector<bool> live = live_nodes(g);
-  if (std::ranges::all_of(live, [](bool b) { return b; })) return g;
-  Graph out;
-  out.name = g.name;
-  out.title = g.title;
-  out.text_file = g.text_file;
-  out.sizes = g.sizes;
-  out.inputs = g.inputs;
-  out.scopes = g.scopes;
   std::vector<Value> moved(g.values.size());
+  uint32_t values = 0;
   for (uint32_t v = 0; v < g.values.size(); ++v) {
     const NodeId def = g.values[v].def;
     if (def.valid() && !live[def.id]) continue;
-    moved[v] = {static_cast<uint32_t>(out.values.size())};
-    out.values.push_back(g.values[v]);
+    moved[v] = {values};
+    if (v != values) g.values[values] = std::move(g.values[v]);
+    ++values;
   }
+  g.values.resize(values);
+  uint32_t nodes = 0;
   for (uint32_t i = 0; i < g.nodes.size(); ++i) {
     if (!live[i]) continue;
-    Node n = g.nodes[i];
-    const NodeId id{static_cast<uint32_t>(out.nodes.size())};
+    if (i != nodes) g.nodes[nodes] = std::move(g.nodes[i]);
+    Node& n = g.nodes[nodes];
     for (Value& v : n.in) v = moved[v.id];
-    for (Value& v : n.out) v = moved[v.id], out.values[v.id].def = id;
-    for (const uint32_t s : n.sizes) out.sizes[s].def = id;
-    out.nodes.push_back(std::move(n));
+    for (Value& v : n.out) v = moved[v.id], g.values[v.id].def = {nodes};
+    for (const uint32_t s : n.sizes) g.sizes[s].def = {nodes};
+    ++nodes;
   }
-  for (Input& i : out.inputs) i.value = moved[i.value.id];
-  for (const Value v : g.returns) out.returns.push_back(moved[v.id]);
-  return out;
+  g.nodes.resize(nodes);
+  for (Input& i : g.inputs) i.value = moved[i.value.id];
+  for (Value& v : g.returns) v = moved[v.id];
+  return g;
 }
 
 }  // namespace graph

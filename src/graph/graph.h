@@ -165,6 +165,6 @@ uint64_t structural_hash(const Graph& g);
 bool same_structure(const Graph& a, const Graph& b);
 
 // Drops nodes without effect whose results nobody reads, then renumbers.
-Graph without_dead_nodes(const Graph& g);
+Graph without_dead_nodes(Graph g);
 
 }  // namespace graph
