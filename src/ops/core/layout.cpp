@@ -14,10 +14,15 @@ Tensor everywhere(const Tensor& scalar, const Shape& shape) {
 }
 
 Tensor filled(const EvalContext& context, DType dtype, const Shape& shape, double value) {
-  Tensor one = Tensor::make(DType::f64, {}, dtype == DType::f64 ? context.account : nullptr);
+  if (dtype == DType::f32 || dtype == DType::f64) {
+    const Tensor one = Tensor::make(dtype, {}, context.account);
+    if (dtype == DType::f64) *one.data<double>() = value;
+    if (dtype == DType::f32) *one.data<float>() = static_cast<float>(value);
+    return everywhere(one, shape);
+  }
+  const Tensor one = Tensor::make(DType::f64, {});
   *one.data<double>() = value;
-  if (dtype != DType::f64) one = host::cast(one, dtype);
-  return everywhere(one, shape);
+  return everywhere(host::cast(one, dtype), shape);
 }
 
 Tensor strided_view(const Tensor& x, size_t d, int64_t start, int64_t length, int64_t step) {
