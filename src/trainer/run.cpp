@@ -173,7 +173,6 @@ int run_training(const config::JobConfig& job, const RunSetup& setup) {
       job.metrics.disable_color_printing ? Console::Colors::off : Console::Colors::automatic);
   print_header(console, job, setup, runner.node_count());
   const Schedule schedule(job.lr_scheduler, job.training.steps);
-  for (const std::string& w : schedule.warnings()) console.warn(w);
 
   MetricsFile metrics(base::join_path(job.job.dump_folder, "metrics.jsonl"));
   const StopSignals signals;

@@ -11,20 +11,11 @@ namespace trainer {
 
 Schedule::Schedule(const config::LrSchedulerSection& section, int64_t steps)
     : warmup_(std::min(section.warmup_steps, steps)), floor_(section.min_lr_factor) {
-  if (warmup_ < section.warmup_steps) {
-    warnings_.push_back(
-        base::format("lr_scheduler.warmup_steps is {}, cut to the {} steps of the run",
-                     section.warmup_steps, steps));
-  }
   decay_ = steps - warmup_;
   if (section.decay_ratio) {
     // Half to even, as the reference rounds.
     const int64_t wanted =
         static_cast<int64_t>(std::nearbyint(static_cast<double>(steps) * *section.decay_ratio));
-    if (wanted > decay_) {
-      warnings_.push_back(base::format(
-          "lr_scheduler.decay_ratio asks for {} decay steps, cut to {}", wanted, decay_));
-    }
     decay_ = std::min(wanted, decay_);
   }
   // One more stable step keeps the last decay step above the floor.

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "config/job_config.h"
 
@@ -15,16 +13,12 @@ class Schedule {
 
   // Multiplier of the learning rate at train step `step`, counted from 1.
   double factor(int64_t step) const;
-  // What was cut to fit into `steps`, for the user; empty when nothing was.
-  const std::vector<std::string>& warnings() const { return warnings_; }
-  int64_t warmup() const { return warmup_; }
 
  private:
   enum class Decay : uint8_t { linear, sqrt, cosine };
   int64_t warmup_, stable_, decay_;
   Decay kind_;
   double floor_;
-  std::vector<std::string> warnings_;
 };
 
 }  // namespace trainer
