@@ -5,7 +5,8 @@
 namespace graph::text {
 namespace {
 
-constexpr int max_depth = 64;  // of brackets; deeper is no size but an attack on the stack
+constexpr size_t max_factors = 1000;  // a product takes the square of it
+constexpr int max_depth = 64;         // of brackets; deeper is no size but an attack on the stack
 
 bool is_size(const Token& t) { return t.kind == Token::Kind::word; }
 
@@ -33,8 +34,10 @@ Expr Reader::read_dim() {
 }
 
 Expr Reader::read_term() {
+  const Token& at = peek();
   std::vector<Expr> factors{read_factor()};
   while (take_if("*")) factors.push_back(read_factor());
+  if (factors.size() > max_factors) source_.fail_at(at, "a product of more than 1,000 sizes");
   return factors.size() == 1 ? factors[0] : sym::product(factors);
 }
 

@@ -36,7 +36,8 @@ const Token& Reader::peek(size_t ahead) const {
 
 bool Reader::is(std::string_view word, size_t ahead) const {
   const Token& t = peek(ahead);
-  return (t.kind == Token::Kind::punct || t.kind == Token::Kind::word) && source_.view(t) == word;
+  return t.size == word.size() && (t.kind == Token::Kind::punct || t.kind == Token::Kind::word) &&
+         source_.view(t) == word;
 }
 
 bool Reader::take_if(std::string_view word) {
