@@ -118,6 +118,16 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     try:
         main()
-    except (BadData, OSError, EOFError, zlib.error, struct.error, UnicodeError, TypeError, ValueError,
-            KeyError, IndexError) as error:
+    except (
+        BadData,
+        OSError,
+        EOFError,
+        zlib.error,
+        struct.error,
+        UnicodeError,
+        TypeError,
+        ValueError,
+        KeyError,
+        IndexError,
+    ) as error:
         sys.exit(f"read_r_data: {sys.argv[1]}: {error}")

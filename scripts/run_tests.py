@@ -3,9 +3,9 @@
 
 usage: run_tests.py BUILD_DIR [--only-programs]
 
-First the test programs and script tests that ctest knows, then the golden cases
-(tests/run_goldens.py), whose table of worst errors is part of the output.  Single tests of a gtest
-program are counted, not programs.
+First the test programs and script tests that ctest knows, then the scripts that train: golden cases,
+whose table of worst errors is part of the output, and repeats.  Of a gtest program the single tests
+are counted.
 """
 
 import pathlib
@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+TRAINING_SCRIPTS = ("tests/run_goldens.py", "tests/run_repeat.py")
 
 
 def count_tests(output):
@@ -39,30 +40,25 @@ def run_programs(build):
     return passed, failed or int(status != 0)
 
 
-def run_goldens(build):
-    """Runs the golden cases; returns (passed, failed) in runs of the program."""
-    script = ROOT / "tests/run_goldens.py"
-    program = ROOT / build / "src/heddle"
-    if not program.exists():
-        return 0, 0
-    process = subprocess.Popen(
-        [sys.executable, script, "--program", program], stdout=subprocess.PIPE, text=True
-    )
+def run_script(script, program):
+    """Runs a script that trains with the program; returns (passed, failed) by its closing line."""
+    command = [sys.executable, ROOT / script, "--program", program]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     last = ""
     for line in process.stdout:
         print(line, end="", flush=True)
         last = line
     status = process.wait()
-    counts = re.match(r"goldens: (\d+) passed, (\d+) failed", last)
+    counts = re.match(r"\w+: (\d+) passed, (\d+) failed", last)
     if not counts:
         return 0, 1
-    return int(counts[1]), max(int(counts[2]), int(status != 0))
+    return int(counts[1]), int(counts[2]) or int(status != 0)
 
 
 def main(build, only_programs):
     totals = [run_programs(build)]
     if not only_programs:
-        totals.append(run_goldens(build))
+        totals += [run_script(script, ROOT / build / "src/heddle") for script in TRAINING_SCRIPTS]
     passed, failed = (sum(column) for column in zip(*totals))
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0

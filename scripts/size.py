@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Prints the size of the sources, the core against its budget, and the slowest compiles.
 
-`lines` are all lines of .h and .cpp files without tests; `code` leaves out blank lines and comments.
+`lines` are all lines of .h and .cpp files without tests; `code` leaves out blanks and comments.
 Exit 1 when the core is over its budget of lines.
 """
 
@@ -31,7 +31,9 @@ def print_rooms(sources):
             print(f"{room:10} {lines[room]:6} {code[room]:6} {tests[room]:6}")
     print(f"{'all':10} {lines.total():6} {code.total():6} {tests.total():6}")
     core, core_code = (sum(counts[room] for room in CORE) for counts in (lines, code))
-    print(f"\ncore ({' '.join(CORE)}): {core} lines, budget {CORE_BUDGET}; {core_code} of them code")
+    print(
+        f"\ncore ({' '.join(CORE)}): {core} lines, budget {CORE_BUDGET}; {core_code} of them code"
+    )
     return core
 
 

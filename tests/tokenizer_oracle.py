@@ -35,7 +35,10 @@ def made_texts():
 
 def heddle_ids(program, folder, text):
     done = subprocess.run(
-        [program, "tokenizer", "encode", folder], input=text.encode(), capture_output=True, check=True
+        [program, "tokenizer", "encode", folder],
+        input=text.encode(),
+        capture_output=True,
+        check=True,
     )
     return [int(word) for word in done.stdout.split()]
 
@@ -57,7 +60,9 @@ def main(program, folder, files):
         tokens, size = tokens + len(want), size + len(text.encode())
         if want != got:
             differences += 1
-            at = next((i for i, (a, b) in enumerate(zip(want, got)) if a != b), min(len(want), len(got)))
+            at = next(
+                (i for i, (a, b) in enumerate(zip(want, got)) if a != b), min(len(want), len(got))
+            )
             print(f"{name}: differs at token {at}: want {want[at:at + 8]}, got {got[at:at + 8]}")
     print(f"seed {SEED}: {len(texts)} texts, {size} bytes, {tokens} tokens, {differences} differ")
     return 1 if differences else 0

@@ -45,7 +45,11 @@ def make(folder, vectors):
         ["variables", "references", "compressed"],
     )
     inner_then_outer = index.rfind(ints(1) + characters("names"))
-    index = index[:inner_then_outer] + ints(0x1FF) + index[inner_then_outer + 4 + len(characters("names")):]
+    index = (
+        index[:inner_then_outer]
+        + ints(0x1FF)
+        + index[inner_then_outer + 4 + len(characters("names")) :]
+    )
     with open(os.path.join(folder, "d.rdb"), "wb") as file:
         file.write(database)
     with gzip.open(os.path.join(folder, "d.rdx"), "wb") as file:
@@ -63,7 +67,10 @@ def run(folder):
 class ReadRData(unittest.TestCase):
     def test_round_trip(self):
         with tempfile.TemporaryDirectory() as folder:
-            make(folder, {"one": [characters("a b"), characters("")], "two": [characters("é", "latin-1")]})
+            make(
+                folder,
+                {"one": [characters("a b"), characters("")], "two": [characters("é", "latin-1")]},
+            )
             done = run(folder)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             with open(os.path.join(folder, "out", "one.txt"), "rb") as file:
