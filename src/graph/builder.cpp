@@ -92,10 +92,11 @@ Builder::Builder(Graph graph, OpTable table) : graph_(std::move(graph)), table_(
   for (const ValueInfo& v : graph_.values) claim(value_names(v.scope), v.name);
   for (uint32_t i = 0; i < graph_.nodes.size(); ++i) {
     const Node& n = graph_.nodes[i];
-    for (const Fact& f : n.facts) facts_.add(f, describe_node(graph_, {i}));
+    for (const Fact& f : n.facts) facts_.add(f, describe_node(graph_, {i}), size_names(graph_));
     if (n.op->syntax == Syntax::check) {
       for (const Attr& a : n.attrs.values()) {
-        if (const Fact* f = std::get_if<Fact>(&a)) facts_.add(*f, describe_node(graph_, {i}));
+        if (const Fact* f = std::get_if<Fact>(&a))
+          facts_.add(*f, describe_node(graph_, {i}), size_names(graph_));
       }
     }
   }
@@ -184,7 +185,7 @@ NodeId Builder::add_node(Node node, std::vector<Type> given, std::span<const std
     for (Attr& a : graph_.nodes.back().attrs.values()) {
       if (Fact* f = std::get_if<Fact>(&a)) {
         f->by_check = true;
-        facts_.add(*f, describe_node(graph_, id));
+        facts_.add(*f, describe_node(graph_, id), size_names(graph_));
       }
     }
   }
@@ -235,7 +236,7 @@ Expr Builder::bear_size(NodeId node, std::string_view name) {
 
 void Builder::add_facts(NodeId node, std::vector<Fact> facts) {
   for (Fact& f : facts) {
-    facts_.add(f, describe_node(graph_, node));
+    facts_.add(f, describe_node(graph_, node), size_names(graph_));
     graph_.nodes[node.id].facts.push_back(std::move(f));
   }
 }

@@ -51,12 +51,12 @@ std::optional<std::pair<std::string, int64_t>> family_of(const std::string& name
   return std::pair(name.substr(0, digits), std::stoll(name.substr(digits)));
 }
 
-sym::LeafNames names_for_messages(const Graph& g) {
+}  // namespace
+
+sym::LeafNames size_names(const Graph& g) {
   return {.name = [&g](sym::Leaf leaf) { return g.sizes.at(leaf.id).name; },
           .family = [&g](sym::Leaf leaf) { return family_of(g.sizes.at(leaf.id).name); }};
 }
-
-}  // namespace
 
 std::string display_name(const Graph& g, Value v) {
   const ValueInfo& info = g.values.at(v.id);
@@ -64,9 +64,7 @@ std::string display_name(const Graph& g, Value v) {
   return scope.empty() ? "%" + info.name : "%" + scope + ":" + info.name;
 }
 
-std::string display_dim(const Graph& g, const Expr& dim) {
-  return sym::print(dim, names_for_messages(g));
-}
+std::string display_dim(const Graph& g, const Expr& dim) { return sym::print(dim, size_names(g)); }
 
 std::string display_type(const Graph& g, const Type& type) {
   std::string out = base::to_text(type.dtype) + "[";

@@ -156,6 +156,7 @@ sym::Leaf leaf_of(uint32_t size_index);  // sizes of a graph are never negative
 std::string display_name(const Graph& g, Value v);
 std::string display_type(const Graph& g, const Type& type);
 std::string display_dim(const Graph& g, const Expr& dim);
+sym::LeafNames size_names(const Graph& g);                   // while g lives
 std::string display_fact(const Graph& g, const Fact& fact);  // "u0 <= T", without who vouches
 std::string describe_node(const Graph& g, NodeId id);  // "matmul -> %moe:g3 (model/moe.cpp:88)"
 

@@ -34,11 +34,12 @@ void SizeFacts::define(const SizeInfo& size) {
   }
 }
 
-void SizeFacts::add(const Fact& fact, std::string origin) {
+void SizeFacts::add(const Fact& fact, std::string origin, const sym::LeafNames& names) {
   const sym::Condition c = fact.condition();
   facts_.add({{c.relation, expand(c.expr)},
               fact.by_check ? sym::FactKind::user_check : sym::FactKind::op_contract,
-              std::move(origin)});
+              std::move(origin)},
+             names);
 }
 
 Expr SizeFacts::expand(const Expr& e) const {

@@ -18,7 +18,8 @@ class SizeFacts {
  public:
   // Call once for each size, in order of birth.
   void define(const SizeInfo& size);
-  void add(const Fact& fact, std::string origin);
+  // Throws UserError that shows both when `fact` contradicts an earlier one.
+  void add(const Fact& fact, std::string origin, const sym::LeafNames& names);
 
   sym::Answer ask(const sym::Condition& condition) const;
   bool prove(const sym::Condition& condition) const;

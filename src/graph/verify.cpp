@@ -142,10 +142,11 @@ class Verifier {
       bear();
     }
     while (born_ < g_.sizes.size() && g_.sizes[born_].kind != SizeKind::data) bear();
-    for (const Fact& f : n.facts) facts_.add(f, describe_node(g_, id));
+    for (const Fact& f : n.facts) facts_.add(f, describe_node(g_, id), size_names(g_));
     if (n.op->syntax != Syntax::check) return;
     for (const Attr& a : n.attrs.values()) {
-      if (const Fact* f = std::get_if<Fact>(&a)) facts_.add(*f, describe_node(g_, id));
+      if (const Fact* f = std::get_if<Fact>(&a))
+        facts_.add(*f, describe_node(g_, id), size_names(g_));
     }
   }
 
