@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks the structure of the sources: includes, libraries, lengths of files, paths in documents.
+"""Checks the structure of the sources: includes, libraries, lengths of files, names in documents.
 
 The rules stand in src/README.md and docs/style.md.  Prints one line a breach, then a closing line;
 exit 1 if any.
@@ -200,6 +200,42 @@ def check_documents(table):
     return problems
 
 
+def read_tests(sources):
+    """Names of all C++ tests, and of those that run once for each op."""
+    pattern = re.compile(r"^TEST(_[FP])?\((\w+),\s*(\w+)\)", re.MULTILINE)
+    plain, for_each_op = set(), set()
+    for source in sources:
+        for kind, suite, name in pattern.findall("\n".join(source.lines)):
+            plain.add(f"{suite}.{name}")
+            if kind == "_P" and source.room == "ops":
+                for_each_op.add(f"{suite}.{name}")
+    return plain, for_each_op
+
+
+def missing_tests(line, tests):
+    """Yields the tests and golden cases that a line of docs/cases.md names but nobody has."""
+    plain, for_each_op = tests
+    for name, op in re.findall(r"`([A-Z]\w*\.[A-Za-z]\w*)(?:/(\w+))?`", line):
+        if name not in plain or (op and name not in for_each_op):
+            yield f"test {name}"
+        elif op and not (SRC / "ops" / f"{op}.cpp").is_file():
+            yield f"op {op}"
+    for cases in re.findall(r"golden (`[\w-]+`(?:[^`|;]*`[a-z]+-[\w-]+`)*)", line):
+        for case in re.findall(r"`([\w-]+)`", cases):
+            if not (ROOT / "tests/goldens" / case / "config.toml").is_file():
+                yield f"golden case {case}"
+
+
+def check_cases(sources):
+    """Every test that docs/cases.md names must exist."""
+    document, tests = ROOT / "docs/cases.md", read_tests(sources)
+    return [
+        f"docs/cases.md:{number}: names {missing}, which does not exist"
+        for number, line in enumerate(document.read_text().splitlines(), 1)
+        for missing in missing_tests(line, tests)
+    ]
+
+
 def main():
     table, sources = rooms.read_table(), rooms.read_sources()
     problems = (
@@ -208,6 +244,7 @@ def main():
         + check_lengths(sources)
         + check_public_headers(sources)
         + check_documents(table)
+        + check_cases(sources)
     )
     for problem in problems:
         print(problem)

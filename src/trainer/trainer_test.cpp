@@ -41,6 +41,21 @@ TEST(Schedule, RoundsHalfToEvenAndFitsIntoTheSteps) {
   EXPECT_DOUBLE_EQ(cut.factor(10), 1.0);
 }
 
+// Zero steps of warm-up, of the plateau or of decay (docs/cases.md): the peak is exactly 1.
+TEST(PublicReports, R131_schedules_without_a_phase) {
+  const auto expect_rates = [](const config::LrSchedulerSection& section, int64_t steps,
+                               const std::vector<double>& expected) {
+    const std::vector<double> got = rates(section, steps, 1.0);
+    ASSERT_EQ(got.size(), expected.size());
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-15) << i;
+  };
+  expect_rates({4, 0.4, "linear", 0.0}, 10, {.25, .5, .75, 1, 1, 1, 1, .75, .5, .25});
+  expect_rates({4, 0.0, "linear", 0.0}, 6, {.25, .5, .75, 1, 1, 1});
+  expect_rates({0, 0.0, "cosine", 0.0}, 3, {1, 1, 1});
+  expect_rates({0, 1.0, "linear", 0.0}, 4, {1, .75, .5, .25});
+  expect_rates({4, {}, "linear", 0.0}, 4, {.25, .5, .75, 1});
+}
+
 TEST(Metrics, JsonReadsBackAsFloats) {
   StepRecord r{
       .step = 3, .loss = 4.439892768859863, .grad_norm = 0.1, .lr = 1e-3, .valid_tokens = 32};

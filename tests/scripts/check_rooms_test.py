@@ -85,6 +85,21 @@ class CheckRooms(unittest.TestCase):
         ]:
             self.assertEqual(check_rooms.path_in_text(word, table), path, word)
 
+    def test_named_tests(self):
+        lines = ["// t", "TEST(Sum, IsRight) {", "TEST_P(OpTest, Results) {"]
+        sources = [Source(pathlib.Path("src/ops/a_test.cpp"), "ops", lines)]
+        tests = check_rooms.read_tests(sources)
+        for line, missing in [
+            ("| `Sum.IsRight`, `OpTest.Results/add`, golden `tiny-idle`, `tiny-yarn` |", []),
+            ("| `Sum.IsWrong` |", ["test Sum.IsWrong"]),
+            ("| `Sum.IsRight/add` |", ["test Sum.IsRight"]),
+            ("| `OpTest.Results/no_such_op` |", ["op no_such_op"]),
+            ("| golden `tiny-none` |", ["golden case tiny-none"]),
+            ("| golden `tiny-idle` (x), `tiny-none` (y) |", ["golden case tiny-none"]),
+            ("| `docs/numerics.md`, `size`, `u0` |", []),
+        ]:
+            self.assertEqual(list(check_rooms.missing_tests(line, tests)), missing, line)
+
 
 if __name__ == "__main__":
     unittest.main()
