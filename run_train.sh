@@ -5,7 +5,7 @@
 #   NGPU=N             ranks; only 1 so far
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-config=${CONFIG_FILE:-$here/configs/debug_model.toml}
+config=$(realpath "${CONFIG_FILE:-$here/configs/debug_model.toml}")
 if [ "${NGPU:-1}" != 1 ]; then
   echo "NGPU is $NGPU, but heddle trains on one rank so far; unset it or set it to 1" >&2
   exit 2

@@ -30,7 +30,7 @@ const Key keys[] = {
     {.name = "optimizer.eps",
      .kind = Kind::real,
      .fallback = 1e-8,
-     .range = {.low = 0, .high = 1e300},
+     .range = {.low = 1e-30, .high = 1e300},  // 0 / 0 where a row never had a gradient
      .help = "added to the root of the second moment"},
     {.name = "optimizer.weight_decay",
      .kind = Kind::real,

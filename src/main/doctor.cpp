@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "config/job_config.h"
 #include "config/settings.h"
 #include "host/gemm.h"
 #include "host/measure.h"
@@ -104,7 +105,8 @@ Finding libraries() {
 
 Finding tokenizer(const config::Settings& settings) {
   const std::string& path = settings.text("model.hf_assets_path");
-  if (settings.text("training.dataset") == "batches") {
+  const std::string dataset = config::job_config(settings).training.dataset;
+  if (dataset == "batches" || dataset == "synthetic") {
     return {"tokenizer", "not needed: the dataset holds token ids"};
   }
   try {
@@ -134,7 +136,7 @@ std::string describe_path(const std::string& path) {
 }
 
 Finding data(const config::Settings& settings) {
-  const std::string& name = settings.text("training.dataset");
+  const std::string name = config::job_config(settings).training.dataset;
   try {
     const text::Dataset dataset =
         text::find_dataset(name, optional_text(settings, "training.dataset_path"));

@@ -24,6 +24,7 @@ constexpr std::string_view exit_codes = R"(Exit codes
   9    a check failed (doctor, convert diff)
   75   stopped with a good checkpoint: run again
   130  stopped by Ctrl-C, nothing saved
+  138  stopped by SIGUSR1, nothing saved
   143  stopped by SIGTERM, nothing saved
 )";
 

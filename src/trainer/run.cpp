@@ -109,7 +109,8 @@ NamedTensors final_weights(const StepRunner& runner) {
 // than how often each token occurs is below it.
 std::string closing_line(const config::JobConfig& job, const RunSetup& setup, int64_t step,
                          const std::deque<double>& losses) {
-  std::string out = base::format("done    step {} of {}", step, job.training.steps);
+  const char* how = step == job.training.steps ? "done   " : "stopped";
+  std::string out = base::format("{} step {} of {}", how, step, job.training.steps);
   if (!losses.empty()) {
     const double mean =
         std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
@@ -151,11 +152,6 @@ StepRecord run_step(StepRunner& runner, const config::JobConfig& job, const RunS
 }  // namespace
 
 int run_training(const config::JobConfig& job, const RunSetup& setup) {
-  base::make_directories(job.job.dump_folder, base::Exit::config);
-  base::write_file(base::join_path(job.job.dump_folder, "config.toml"), setup.resolved_config,
-                   base::Exit::config);
-  base::write_file(base::join_path(job.job.dump_folder, "command.txt"), setup.command_line + "\n",
-                   base::Exit::config);
   const base::WorkerPool pool(setup.threads);
   StepRunner runner(job, pool);
   if (job.checkpoint.initial_load_path) {
@@ -163,6 +159,11 @@ int run_training(const config::JobConfig& job, const RunSetup& setup) {
   } else {
     runner.start_from_seed(static_cast<uint64_t>(job.debug.seed));
   }
+  base::make_directories(job.job.dump_folder, base::Exit::config);
+  base::write_file(base::join_path(job.job.dump_folder, "config.toml"), setup.resolved_config,
+                   base::Exit::config);
+  base::write_file(base::join_path(job.job.dump_folder, "command.txt"), setup.command_line + "\n",
+                   base::Exit::config);
   Console console(
       {.steps = job.training.steps,
        .tokens_per_step = tokens_per_step(job),

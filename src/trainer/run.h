@@ -29,8 +29,8 @@ struct RunSetup {
   uint64_t memory_limit = 0;
 };
 
-// Returns the exit code: 0, or 130 / 143 after a signal that stopped the run between two steps.
-// Throws the three error types; a number that is not finite ends in Exit::numerics.
+// Returns the exit code: 0, or 128 + the signal (130 for Ctrl-C) that stopped the run between
+// steps. Throws the three error types; a number that is not finite ends in Exit::numerics.
 int run_training(const config::JobConfig& job, const RunSetup& setup);
 
 }  // namespace trainer

@@ -35,7 +35,7 @@ class StepRunner {
   void start_from_file(const std::string& path);
 
   // Runs one step. Throws ops::CheckFailure when a check of the graph fails or a number is not
-  // finite (Exit::numerics): the state is then as before the step.
+  // finite (Exit::numerics): weights, moments and expert bias are then as before the step.
   StepRecord step(int64_t number, std::span<const MicroBatch> micro_batches, double lr);
   // The same, and gives what `debug.dump_step` writes, under the goldens' names.
   StepRecord step_with_dump(int64_t number, std::span<const MicroBatch> micro_batches, double lr,

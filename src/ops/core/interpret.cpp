@@ -1,7 +1,9 @@
 // The reference interpreter.
 #include "ops/core/interpret.h"
 
+#include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "base/error.h"
 #include "graph/op.h"
@@ -129,6 +131,10 @@ class Run {
       } catch (base::Error& e) {
         e.add_note(base::format("at {}", graph::describe_node(g_, {i})));
         throw;
+      } catch (const std::bad_alloc&) {
+        throw base::SystemError(base::Exit::memory,
+                                base::format("out of memory at {}", graph::describe_node(g_, {i})),
+                                ENOMEM);
       }
     }
     for (const auto& [input, value] : deferred_) inputs_[input] = value;
