@@ -7,6 +7,8 @@
 // there: a reader that expands the loop sees the same words.
 #include <algorithm>
 #include <functional>
+#include <iterator>
+#include <optional>
 #include <unordered_map>
 
 #include "base/text.h"
@@ -170,8 +172,33 @@ class Folder {
       size_t runs = 2;
       while (goes_on(pattern, i, period, runs)) ++runs;
       if (runs < 3) continue;
+      const size_t skipped = runs > 3 ? ragged(pattern, i, period) : 0;
+      if (skipped > 0) {  // the loop is found again, whole, a few items on
+        std::move(items_.begin() + static_cast<std::ptrdiff_t>(i),
+                  items_.begin() + static_cast<std::ptrdiff_t>(i + skipped),
+                  std::back_inserter(out));
+        return skipped;
+      }
       out.push_back(make_loop(pattern, i, period, static_cast<int64_t>(runs)));
       return runs * period;
+    }
+    return 0;
+  }
+
+  // How many blocks to leave before the loop so that its body is one layer: the heads of a ragged
+  // body step from one number to the next on the way, as in "26.attention, 25.moe, 25.attention,
+  // 24.moe, ...".
+  size_t ragged(const Pattern& p, size_t i, size_t period) const {
+    std::optional<int64_t> layer;
+    size_t place = 0;
+    for (size_t k = i; k < i + period; ++k) {
+      const size_t first = place;
+      std::vector<int64_t> inside;
+      collect_numbers(items_[k], inside);
+      place += inside.size();
+      if (!items_[k].is_block || items_[k].head.numbers.empty() || !p.steps[first]) continue;
+      if (layer && *layer != p.values[first]) return k - i;
+      layer = p.values[first];
     }
     return 0;
   }

@@ -134,10 +134,15 @@ std::vector<Word> Reader::take_words(Token::Kind kind, std::string_view what) {
   return out;
 }
 
-// "x0..x7": the names between, whose numbers count up by one.
+// "x0..x7": the names between, whose numbers count up by one. The end has the path of the
+// beginning.
 void Reader::take_range(std::vector<Word>& out, Word first, std::string_view what) {
   expect("..");
-  const Word last = first.token->kind == Token::Kind::value ? take_value() : take_word(what);
+  Word last = first.token->kind == Token::Kind::value ? take_value() : take_word(what);
+  const size_t colon = first.text.rfind(':');
+  if (colon != std::string::npos && last.text.find(':') == std::string::npos) {
+    last.text = first.text.substr(0, colon + 1) + last.text;
+  }
   const auto [stem, begin] = split_number(first.text);
   const auto [last_stem, end] = split_number(last.text);
   if (stem != last_stem || begin < 0 || end < begin) {

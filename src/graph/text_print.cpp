@@ -37,6 +37,22 @@ bool follows(const Reference& a, const Reference& b) {
          std::string_view(a.text).substr(0, a.stem) == std::string_view(b.text).substr(0, b.stem);
 }
 
+// The end of a range stands in the same scope as its beginning, without saying so again.
+std::string range_end(const Reference& r) {
+  const size_t colon = r.text.rfind(':');
+  if (colon == std::string::npos) return r.text;
+  return (r.text[0] == '%' ? "%" : "") + r.text.substr(colon + 1);
+}
+
+// The same for the ranges inside an expression: "sum(a.b:u0..a.b:u7)" is "sum(a.b:u0..u7)".
+std::string without_end_paths(std::string text) {
+  for (size_t at = text.find(".."); at != std::string::npos; at = text.find("..", at + 1)) {
+    const size_t colon = text.find(':', at), end = text.find(')', at);
+    if (colon < end) text.erase(at + 2, colon - at - 1);
+  }
+  return text;
+}
+
 // "a, b" or, for three or more that count up by one, "x0..x7".
 void add_list(Line& line, const std::vector<Reference>& list) {
   for (size_t i = 0; i < list.size();) {
@@ -46,7 +62,7 @@ void add_list(Line& line, const std::vector<Reference>& list) {
     add_name(line, list[i].text);
     if (last - i >= 2) {
       line.text += "..";
-      add_name(line, list[last].text);
+      add_name(line, range_end(list[last]));
       i = last;
     }
     ++i;
@@ -198,7 +214,7 @@ class Printer {
     } else if (const auto leaf = dim.leaf()) {
       add_name(line, size_reference(leaf->id).text);
     } else {
-      add_names(line, sym::print(dim, names_));
+      add_names(line, without_end_paths(sym::print(dim, names_)));
     }
   }
 
@@ -262,7 +278,7 @@ class Printer {
       add_dim(line, first.dims[d]);
       if (d != *ranged) continue;
       line.text += "..";
-      add_dim(line, last.dims[d]);
+      add_name(line, range_end(size_reference(last.dims[d].leaf()->id)));
     }
     line.text += ']';
     add_placements(line, first.placements);
