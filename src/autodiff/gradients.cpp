@@ -49,9 +49,12 @@ class Sweep {
     std::vector<Value>& parts = parts_[v.id];
     if (parts.empty()) return total_[v.id];
     Value sum = parts[0];
-    for (size_t i = 1; i < parts.size(); ++i) sum = ops::add(b_, sum, parts[i]);
+    for (size_t i = 1; i < parts.size(); ++i) {
+      sum = ops::add(b_, sum, parts[i]);
+      if (i + 1 < parts.size()) name_after(v, sum, base::format("_sum{}", i + 1));
+    }
     parts.clear();
-    name_after(v, sum);
+    name_after(v, sum, "");
     return total_[v.id] = sum;
   }
 
@@ -72,7 +75,9 @@ class Sweep {
     for (size_t k = 0; k < dx.size(); ++k) {
       if (!dx[k].valid() || !needed_[n.in[k].id]) continue;
       check_type(id, n.in[k], dx[k]);
-      parts_[n.in[k].id].push_back(dx[k]);
+      std::vector<Value>& parts = parts_[n.in[k].id];
+      parts.push_back(dx[k]);
+      name_after(n.in[k], dx[k], base::format("_{}", parts.size()));
     }
     b_.set_source({});
     b_.set_scope(outer);
@@ -92,13 +97,15 @@ class Sweep {
                         graph::display_type(b_.graph(), a), graph::describe_node(b_.graph(), id));
   }
 
-  // "dh" for the gradient of "h", when the value is new and has no such name yet.
-  void name_after(Value primal, Value gradient) {
+  // "dh" for the gradient of "h", "dh_1", "dh_2" for its parts, when the value is new and has no
+  // such name yet. Every expert's nodes get like names, so their texts fold.
+  void name_after(Value primal, Value gradient, const std::string& suffix) {
     if (gradient.id < forward_values_) return;
-    if (renamed_.size() <= gradient.id) renamed_.resize(gradient.id + 1);
-    if (renamed_[gradient.id]) return;
-    renamed_[gradient.id] = true;
-    b_.named("d" + b_.graph().info(primal).name, gradient);
+    if (named_.size() <= gradient.id) named_.resize(gradient.id + 1, Named::no);
+    Named& named = named_[gradient.id];
+    if (named == Named::whole || (named == Named::part && !suffix.empty())) return;
+    named = suffix.empty() ? Named::whole : Named::part;
+    b_.named("d" + b_.graph().info(primal).name + suffix, gradient);
   }
 
   Builder& b_;
@@ -106,7 +113,8 @@ class Sweep {
   std::vector<bool> needed_;
   std::vector<Values> parts_;
   std::vector<Value> total_;
-  std::vector<bool> renamed_;
+  enum class Named : uint8_t { no, part, whole };
+  std::vector<Named> named_;
 };
 
 }  // namespace
