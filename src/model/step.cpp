@@ -180,10 +180,15 @@ class StepWriter {
   Value clip(Value like) {
     const graph::Scope scope(b_, "clip");
     Value total = ops::zeros_like(b_, like);
-    for (const Value g : grads_) {
+    for (size_t i = 0; i < grads_.size(); ++i) {
+      const Value g = grads_[i];
       std::vector<int64_t> all;
       for (size_t d = 0; d < b_.rank(g); ++d) all.push_back(static_cast<int64_t>(d));
-      total = ops::add(b_, total, ops::reduce_sum(b_, ops::mul(b_, g, g), all));
+      // Named by the parameter, so that the lines of all layers fold in the text.
+      const std::string name = text_name(parameters_[i].name);
+      const Value square = b_.named("square_" + name, ops::mul(b_, g, g));
+      const Value sum = b_.named("sum_" + name, ops::reduce_sum(b_, square, all));
+      total = b_.named("total_" + name, ops::add(b_, total, sum));
     }
     const Value norm = b_.named("grad_norm", ops::sqrt(b_, total));
     output("grad_norm", norm);

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
+#include "graph/text.h"
 #include "model/step.h"
 
 namespace passes {
@@ -52,6 +54,18 @@ TEST(StepGraph, LintSeesEqualNumbersOfDifferentNames) {
 TEST(StepGraph, LargeFlavorsVerifyGrouped) {
   for (const char* name : {"16B", "236B", "671B"}) {
     graph::verify(build(flavor(name, true)), ops::table());
+  }
+}
+
+// 26 layers of 64 experts print as one layer of one expert, forward and backward, and read back.
+TEST(StepGraph, FoldsAndReadsBack) {
+  for (const char* name : {"debugmodel", "16B"}) {
+    const graph::Graph g = build(flavor(name, false));
+    const std::string text = graph::print(g);
+    EXPECT_LT(std::ranges::count(text, '\n'), 2000) << name;
+    const graph::Graph again = graph::parse(text, "step.graph", ops::table());
+    EXPECT_TRUE(graph::same_structure(g, again)) << name;
+    EXPECT_EQ(graph::print(again), text) << name;
   }
 }
 
