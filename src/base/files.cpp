@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace base {
 namespace {
@@ -100,6 +101,25 @@ MappedFile::MappedFile(const std::string& path, Exit exit) {
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), size_);
+}
+
+RandomAccessFile::RandomAccessFile(const std::string& path, Exit exit) : path_(path), exit_(exit) {
+  Descriptor file(open_to_read(path, exit));
+  size_ = static_cast<uint64_t>(status_of(file.value, path, exit).st_size);
+  file_ = std::exchange(file.value, -1);
+}
+
+RandomAccessFile::~RandomAccessFile() { close(file_); }
+
+void RandomAccessFile::read_at(uint64_t offset, std::span<std::byte> into) const {
+  while (!into.empty()) {
+    const ssize_t got = pread(file_, into.data(), into.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_with_code(exit_, "read", path_, errno);
+    if (got == 0) fail_user(exit_, "{}: cut off at byte {}", path_, offset);
+    offset += static_cast<uint64_t>(got);
+    into = into.subspan(static_cast<size_t>(got));
+  }
 }
 
 struct AtomicFile::State {

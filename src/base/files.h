@@ -35,6 +35,25 @@ class MappedFile {
   size_t size_ = 0;
 };
 
+// A file to read from at any place. Unlike a map, a file that shrinks meanwhile is an error, not a
+// signal.
+class RandomAccessFile {
+ public:
+  RandomAccessFile(const std::string& path, Exit exit);
+  ~RandomAccessFile();
+  RandomAccessFile(const RandomAccessFile&) = delete;
+  RandomAccessFile& operator=(const RandomAccessFile&) = delete;
+
+  uint64_t size() const { return size_; }  // when it was opened
+  void read_at(uint64_t offset, std::span<std::byte> into) const;
+
+ private:
+  std::string path_;
+  Exit exit_;
+  int file_ = -1;
+  uint64_t size_ = 0;
+};
+
 // Writes beside `path` and renames over it in `commit`, after the bytes are on the disk: a reader
 // sees the old file or the new one, whole. Without `commit` nothing of it stays.
 class AtomicFile {

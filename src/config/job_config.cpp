@@ -23,7 +23,6 @@ void visit_run(JobConfig& c, Visit&& visit) {
   visit("model.name", c.model.name);
   visit("model.flavor", c.model.flavor);
   visit("model.hf_assets_path", c.model.hf_assets_path);
-  visit("checkpoint.initial_load_path", c.checkpoint.initial_load_path);
   visit("debug.seed", c.debug.seed);
   visit("debug.dump_step", c.debug.dump_step);
   visit("debug.nan", c.debug.nan);
@@ -55,6 +54,24 @@ void visit_training(JobConfig& c, Visit&& visit) {
 }
 
 template <class Visit>
+void visit_checkpoint(CheckpointSection& c, Visit&& visit) {
+  visit("checkpoint.enable", c.enable);
+  visit("checkpoint.folder", c.folder);
+  visit("checkpoint.interval", c.interval);
+  visit("checkpoint.keep_latest_k", c.keep_latest_k);
+  visit("checkpoint.load_step", c.load_step);
+  visit("checkpoint.async_mode", c.async_mode);
+  visit("checkpoint.initial_load_path", c.initial_load_path);
+  visit("checkpoint.initial_load_model_only", c.initial_load_model_only);
+  visit("checkpoint.exclude_from_loading", c.exclude_from_loading);
+  visit("checkpoint.enable_first_step_checkpoint", c.enable_first_step_checkpoint);
+  visit("checkpoint.last_save_model_only", c.last_save_model_only);
+  visit("checkpoint.export_dtype", c.export_dtype);
+  visit("checkpoint.create_seed_checkpoint", c.create_seed_checkpoint);
+  visit("checkpoint.load_only", c.load_only);
+}
+
+template <class Visit>
 void visit_compiler(JobConfig& c, Visit&& visit) {
   visit("activation_checkpoint.mode", c.activation_checkpoint.mode);
   visit("activation_checkpoint.selective_ac_option", c.activation_checkpoint.selective_ac_option);
@@ -72,6 +89,7 @@ template <class Visit>
 void visit_all(JobConfig& config, Visit&& visit) {
   visit_run(config, visit);
   visit_training(config, visit);
+  visit_checkpoint(config.checkpoint, visit);
   visit_compiler(config, visit);
 }
 

@@ -61,7 +61,20 @@ struct TrainingSection {
 };
 
 struct CheckpointSection {
-  std::optional<std::string> initial_load_path;  // one .safetensors file
+  bool enable;
+  std::string folder;                            // in the dump folder
+  int64_t interval;                              // steps
+  int64_t keep_latest_k;                         // 0: all
+  int64_t load_step;                             // -1: the newest
+  std::string async_mode;                        // "disabled", "async", "async_with_pinned_mem"
+  std::optional<std::string> initial_load_path;  // a checkpoint, or one .safetensors file
+  bool initial_load_model_only;
+  std::vector<std::string> exclude_from_loading;
+  bool enable_first_step_checkpoint;
+  bool last_save_model_only;
+  std::string export_dtype;  // "float16", "bfloat16", "float32"
+  bool create_seed_checkpoint;
+  bool load_only;
 };
 
 struct ActivationCheckpointSection {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <numeric>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -19,13 +19,6 @@ constexpr uint64_t length_bytes = 8;
 constexpr std::pair<std::string_view, DType> our_dtypes[] = {
     {"F32", DType::f32}, {"F64", DType::f64}, {"BF16", DType::bf16}, {"F16", DType::f16},
     {"I64", DType::i64}, {"I32", DType::i32}, {"U8", DType::u8},     {"BOOL", DType::boolean}};
-
-std::optional<DType> dtype_of(std::string_view name) {
-  for (const auto& [text, dtype] : our_dtypes) {
-    if (text == name) return dtype;
-  }
-  return std::nullopt;
-}
 
 std::string shape_text(std::span<const int64_t> shape) {
   std::string out = "[";
@@ -112,7 +105,7 @@ std::string header_text(std::span<const NamedTensor* const> tensors, const Metad
     const int64_t end = at + t->tensor.bytes();
     if (json.size() > 1) json += ',';
     json += dump(t->name) + ":" +
-            dump({{"dtype", our_dtypes[static_cast<int>(t->tensor.dtype())].first},
+            dump({{"dtype", safetensors_dtype(t->tensor.dtype())},
                   {"shape", t->tensor.shape()},
                   {"data_offsets", {at, end}}});
     at = end;
@@ -174,7 +167,7 @@ const TensorEntry& SafetensorsFile::entry(std::string_view name) const {
 
 Tensor SafetensorsFile::get(std::string_view name) const {
   const TensorEntry& e = entry(name);
-  const std::optional<DType> dtype = dtype_of(e.dtype);
+  const std::optional<DType> dtype = parse_safetensors_dtype(e.dtype);
   if (!dtype) {
     base::fail_user(exit_,
                     "{}: tensor {}: F64, F32, BF16, F16, I64, I32, U8 or BOOL expected, {} found",
@@ -209,22 +202,50 @@ Tensor SafetensorsFile::get(std::string_view name, DType dtype,
   return cast(x, dtype);
 }
 
+std::string_view safetensors_dtype(DType dtype) {
+  return our_dtypes[static_cast<int>(dtype)].first;
+}
+
+std::optional<DType> parse_safetensors_dtype(std::string_view name) {
+  for (const auto& [text, dtype] : our_dtypes) {
+    if (text == name) return dtype;
+  }
+  return std::nullopt;
+}
+
+SafetensorsLayout layout_safetensors(std::span<const NamedTensor> tensors,
+                                     const Metadata& metadata) {
+  check_names(tensors);
+  SafetensorsLayout layout;
+  layout.order.resize(tensors.size());
+  std::iota(layout.order.begin(), layout.order.end(), size_t{0});
+  std::ranges::sort(layout.order, [&](size_t a, size_t b) {
+    const int64_t size_a = byte_size(tensors[a].tensor.dtype());
+    const int64_t size_b = byte_size(tensors[b].tensor.dtype());
+    return size_a != size_b ? size_a > size_b : tensors[a].name < tensors[b].name;
+  });
+  std::vector<const NamedTensor*> ordered;
+  for (const size_t i : layout.order) ordered.push_back(&tensors[i]);
+  const std::string json = header_text(ordered, metadata);
+  const uint64_t length = json.size();
+  layout.head.assign(reinterpret_cast<const char*>(&length), length_bytes);
+  layout.head += json;
+  layout.bytes = layout.head.size();
+  layout.offsets.resize(tensors.size());
+  for (const size_t i : layout.order) {
+    layout.offsets[i] = layout.bytes;
+    layout.bytes += static_cast<uint64_t>(tensors[i].tensor.bytes());
+  }
+  return layout;
+}
+
 void write_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
                        const Metadata& metadata, base::Exit exit) {
-  check_names(tensors);
-  std::vector<const NamedTensor*> order;
-  for (const NamedTensor& t : tensors) order.push_back(&t);
-  std::ranges::sort(order, [](const NamedTensor* a, const NamedTensor* b) {
-    const int64_t size_a = byte_size(a->tensor.dtype()), size_b = byte_size(b->tensor.dtype());
-    return size_a != size_b ? size_a > size_b : a->name < b->name;
-  });
-  const std::string json = header_text(order, metadata);
-  const uint64_t length = json.size();
+  const SafetensorsLayout layout = layout_safetensors(tensors, metadata);
   base::AtomicFile file(path, exit);
-  file.write(std::as_bytes(std::span(&length, 1)));
-  file.write(json);
-  for (const NamedTensor* t : order) {
-    const Tensor row_major = t->tensor.contiguous();
+  file.write(layout.head);
+  for (const size_t i : layout.order) {
+    const Tensor row_major = tensors[i].tensor.contiguous();
     file.write({row_major.raw(), static_cast<size_t>(row_major.bytes())});
   }
   file.commit();

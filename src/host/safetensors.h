@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,9 +63,23 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// Atomic; the tensors in order of falling alignment, then name, as the reference writer does, so
-// that each lies on a multiple of its element size. Bytes go to the file as they are, without a
-// copy.
+// A file to be: the bytes before the data, and where each tensor goes.
+struct SafetensorsLayout {
+  std::string head;               // the header with its length
+  std::vector<size_t> order;      // of the tensors' data
+  std::vector<uint64_t> offsets;  // of each tensor, from the start of the file
+  uint64_t bytes = 0;             // of the whole file
+};
+// In order of falling alignment, then name, as the reference writer does, so that each tensor lies
+// on a multiple of its element size. Names are CHECKed: UTF-8, none twice, not "__metadata__".
+SafetensorsLayout layout_safetensors(std::span<const NamedTensor> tensors,
+                                     const Metadata& metadata);
+
+// "F32" for f32, as in a file; nothing for a name that is none of ours.
+std::string_view safetensors_dtype(DType dtype);
+std::optional<DType> parse_safetensors_dtype(std::string_view name);
+
+// Atomic, in the layout above. Bytes go to the file as they are, without a copy.
 void write_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
                        const Metadata& metadata, base::Exit exit);
 

@@ -1,4 +1,5 @@
-// heddle convert diff A B: compares two safetensors files tensor by tensor.
+// heddle convert: diff A B compares two safetensors files tensor by tensor; inspect and verify are
+// in checkpoint_command.cpp.
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -68,7 +69,13 @@ int diff(Arguments arguments) {
 
 int run_convert(Arguments arguments) {
   if (!arguments.empty() && arguments[0] == "diff") return diff(arguments.subspan(1));
-  base::fail_user(base::Exit::config, "convert: expected diff, found \"{}\"",
+  if (!arguments.empty() && arguments[0] == "inspect") {
+    return run_convert_inspect(arguments.subspan(1));
+  }
+  if (!arguments.empty() && arguments[0] == "verify") {
+    return run_convert_verify(arguments.subspan(1));
+  }
+  base::fail_user(base::Exit::config, "convert: expected diff, inspect or verify, found \"{}\"",
                   arguments.empty() ? "" : arguments[0]);
 }
 

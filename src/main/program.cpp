@@ -25,7 +25,10 @@ Takes torchtitan's TOML files and flags as they are. Flags win over the file, th
   heddle train --job.config_file=configs/debug_model.toml --training.steps 400
 
 Writes into job.dump_folder: config.toml (every resolved value with its origin), command.txt, and
-metrics.jsonl (one line a step). Ctrl-C ends the run after the step; a second one at once.
+metrics.jsonl (one line a step). With --checkpoint.enable also a checkpoint every checkpoint.interval
+steps and at the end, and the same command goes on from the newest sound one, bit for bit.
+Ctrl-C (SIGINT), SIGTERM and SIGUSR1 end the run after the step, saved and with exit 75 where
+checkpoints are on; a second one ends it at once.
 The data and the tokenizer of that file are made by ./run_train.sh.
 )",
      run_train},
@@ -38,8 +41,15 @@ where no config file is given). Says for each thing that is missing what mends i
 something is.
 )",
      run_doctor},
-    {"convert", "Models and data", "diff: compare two safetensors files",
+    {"convert", "Models and data", "diff | inspect | verify: safetensors files, checkpoints",
      R"(usage: heddle convert diff A B [--rtol X]
+       heddle convert inspect PATH
+       heddle convert verify PATH
+
+inspect  what a checkpoint, or the newest in a folder of them, or a safetensors file holds
+verify   reads every byte of a checkpoint, or of all in a folder, against the hashes in its
+         manifest; exit 9 when one is not what was written
+diff     compares two safetensors files, as follows
 
 Compares the tensors that both files have: the largest difference over the largest value of B, and
 the first place that is over X (1e-6 unless given). Dtypes may differ. Names that only one file has

@@ -88,6 +88,7 @@ int run_train(Arguments arguments) {
   setup.source = source_of(*loader, job.training.accumulation_steps);
   setup.threads = static_cast<int>(job.debug.threads.value_or(base::usable_cores()));
   setup.resolved_config = config::to_toml(settings, config::Origins::shown);
+  setup.settings_json = config::to_json(settings);
   setup.command_line = command_line(arguments);
   setup.peak_flops = host::measured_peak_gflops() * 1e9;
   setup.memory_limit = host::memory_limit_bytes();

@@ -1,17 +1,19 @@
 // The step loop.
 #include "trainer/run.h"
 
-#include <csignal>
 #include <deque>
 #include <numeric>
 
+#include "base/disk.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/worker_pool.h"
 #include "host/measure.h"
 #include "host/safetensors.h"
 #include "ops/core/eval.h"
+#include "trainer/checkpointer.h"
 #include "trainer/metrics.h"
+#include "trainer/metrics_file.h"
 #include "trainer/schedule.h"
 #include "trainer/stop.h"
 
@@ -21,29 +23,6 @@ namespace {
 
 constexpr const char* version = "0.1.0";
 constexpr int64_t tail_steps = 20;  // whose mean loss the last line gives
-
-// metrics.jsonl of a run: one line a step, on the disk when the step is told.
-class MetricsFile {
- public:
-  explicit MetricsFile(const std::string& path)
-      : path_(path), file_(std::fopen(path.c_str(), "w")) {
-    if (!file_) throw base::SystemError(base::Exit::config, "cannot write " + path, errno);
-  }
-  ~MetricsFile() { std::fclose(file_); }
-  MetricsFile(const MetricsFile&) = delete;
-  MetricsFile& operator=(const MetricsFile&) = delete;
-
-  void write(const StepRecord& record) {
-    const std::string line = to_json(record) + "\n";
-    if (std::fputs(line.c_str(), file_) < 0 || std::fflush(file_) != 0) {
-      throw base::SystemError(base::Exit::config, "cannot write " + path_, errno);
-    }
-  }
-
- private:
-  std::string path_;
-  std::FILE* file_;
-};
 
 std::string millions(int64_t count) {
   return base::format("{:.1f}M", static_cast<double>(count) / 1e6);
@@ -123,9 +102,11 @@ std::string closing_line(const config::JobConfig& job, const RunSetup& setup, in
          base::format(", metrics in {}", base::join_path(job.job.dump_folder, "metrics.jsonl"));
 }
 
+// `done` counts the steps with this one.
 StepRecord run_step(StepRunner& runner, const config::JobConfig& job, const RunSetup& setup,
-                    int64_t step, double lr) {
-  const std::vector<MicroBatch> batches = setup.source.batches(step);
+                    const Progress& done, double lr) {
+  const int64_t step = done.train;
+  const std::vector<MicroBatch> batches = setup.source.batches(done.data);
   StepRecord record;
   try {
     if (job.debug.dump_step == step) {
@@ -149,53 +130,87 @@ StepRecord run_step(StepRunner& runner, const config::JobConfig& job, const RunS
   return record;
 }
 
+// After the start state is there: a run that is refused leaves the files of the one before alone.
+void write_run_files(const config::JobConfig& job, const RunSetup& setup) {
+  const std::string& folder = job.job.dump_folder;
+  base::make_directories(folder, base::Exit::config);
+  base::write_file(base::join_path(folder, "config.toml"), setup.resolved_config,
+                   base::Exit::config);
+  base::write_file(base::join_path(folder, "command.txt"), setup.command_line + "\n",
+                   base::Exit::config);
+}
+
+RunFacts run_facts(const config::JobConfig& job, const RunSetup& setup) {
+  return {.steps = job.training.steps,
+          .tokens_per_step = tokens_per_step(job),
+          .flops_per_token = config::flops_per_token(job.model.args, job.training.seq_len),
+          .peak_flops = setup.peak_flops,
+          .memory_limit = setup.memory_limit,
+          .log_freq = job.metrics.log_freq};
+}
+
+// Ends a run that a signal stopped between two steps; returns the exit code.
+int stop(int signal, const Progress& done, Checkpointer& checkpoints, const StepRunner& runner,
+         Console& console) {
+  if (!checkpoints.saves()) {
+    console.warn(
+        "stopped by a signal; nothing was saved (checkpoints are off), so the run starts "
+        "over next time");
+    return 128 + signal;
+  }
+  if (!checkpoints.save_now(done, runner)) return static_cast<int>(base::Exit::checkpoint);
+  console.line("stopped by a signal; the same command resumes");
+  return static_cast<int>(base::Exit::stopped);
+}
+
+// The steps from `done` on; returns the exit code.
+int run_steps(const config::JobConfig& job, const RunSetup& setup, Progress done,
+              StepRunner& runner, Checkpointer& checkpoints, Console& console) {
+  const Schedule schedule(job.lr_scheduler, job.training.steps);
+  MetricsFile metrics(base::join_path(job.job.dump_folder, "metrics.jsonl"), done.train);
+  const StopSignals signals;
+  std::deque<double> losses;
+  while (done.train < job.training.steps) {
+    ++done.train, ++done.optimizer, ++done.schedule, ++done.data;
+    const double lr = job.optimizer.lr * schedule.factor(done.schedule);
+    const StepRecord record = run_step(runner, job, setup, done, lr);
+    metrics.write(record);
+    console.step(record);
+    losses.push_back(record.loss);
+    if (losses.size() > static_cast<size_t>(tail_steps)) losses.pop_front();
+    if (checkpoints.is_due(done.train)) metrics.sync();
+    checkpoints.after_step(done, runner);
+    if (const int signal = signals.requested(); signal && done.train < job.training.steps) {
+      console.line(closing_line(job, setup, done.train, losses));
+      metrics.sync();
+      return stop(signal, done, checkpoints, runner, console);
+    }
+  }
+  if (job.debug.dump_step) write_dump(job, "final.safetensors", final_weights(runner));
+  console.line(closing_line(job, setup, done.train, losses));
+  return 0;
+}
+
 }  // namespace
 
 int run_training(const config::JobConfig& job, const RunSetup& setup) {
   const base::WorkerPool pool(setup.threads);
   StepRunner runner(job, pool);
-  if (job.checkpoint.initial_load_path) {
-    runner.start_from_file(*job.checkpoint.initial_load_path);
-  } else {
-    runner.start_from_seed(static_cast<uint64_t>(job.debug.seed));
-  }
-  base::make_directories(job.job.dump_folder, base::Exit::config);
-  base::write_file(base::join_path(job.job.dump_folder, "config.toml"), setup.resolved_config,
-                   base::Exit::config);
-  base::write_file(base::join_path(job.job.dump_folder, "command.txt"), setup.command_line + "\n",
-                   base::Exit::config);
-  Console console(
-      {.steps = job.training.steps,
-       .tokens_per_step = tokens_per_step(job),
-       .flops_per_token = config::flops_per_token(job.model.args, job.training.seq_len),
-       .peak_flops = setup.peak_flops,
-       .memory_limit = setup.memory_limit,
-       .log_freq = job.metrics.log_freq},
-      job.metrics.disable_color_printing ? Console::Colors::off : Console::Colors::automatic);
+  Console console(run_facts(job, setup), job.metrics.disable_color_printing
+                                             ? Console::Colors::off
+                                             : Console::Colors::automatic);
   print_header(console, job, setup, runner.node_count());
-  const Schedule schedule(job.lr_scheduler, job.training.steps);
-
-  MetricsFile metrics(base::join_path(job.job.dump_folder, "metrics.jsonl"));
-  const StopSignals signals;
-  std::deque<double> losses;
-  for (int64_t step = 1; step <= job.training.steps; ++step) {
-    const StepRecord record =
-        run_step(runner, job, setup, step, job.optimizer.lr * schedule.factor(step));
-    metrics.write(record);
-    console.step(record);
-    losses.push_back(record.loss);
-    if (losses.size() > static_cast<size_t>(tail_steps)) losses.pop_front();
-    if (const int signal = signals.requested(); signal && step < job.training.steps) {
-      console.line(closing_line(job, setup, step, losses));
-      console.warn(
-          "stopped by a signal; nothing was saved (checkpoints are not there yet), so the run "
-          "starts over next time");
-      return signal == SIGINT ? 130 : 128 + signal;
-    }
+  base::Disk disk(base::Exit::checkpoint);
+  Checkpointer checkpoints(job, setup.settings_json, disk,
+                           {.line = [&](const std::string& text) { console.line(text); },
+                            .warn = [&](const std::string& text) { console.warn(text); }});
+  const Progress done = checkpoints.start(runner);
+  write_run_files(job, setup);
+  if (job.checkpoint.create_seed_checkpoint && checkpoints.saves()) {
+    checkpoints.save_seed(runner);
+    return 0;
   }
-  if (job.debug.dump_step) write_dump(job, "final.safetensors", final_weights(runner));
-  console.line(closing_line(job, setup, job.training.steps, losses));
-  return 0;
+  return run_steps(job, setup, done, runner, checkpoints, console);
 }
 
 }  // namespace trainer

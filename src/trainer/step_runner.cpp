@@ -101,6 +101,7 @@ struct StepRunner::State {
   model::StepArgs args;
   std::optional<Runnable> first, update, debug_first, debug_update;
   NamedTensors tensors;  // params and buffers by label
+  int64_t earlier_optimizer_steps = 0;
 
   // Shapes of the graphs' params and buffers.
   std::vector<std::pair<graph::Input, host::Shape>> state_inputs() const {
@@ -190,7 +191,7 @@ StepRecord StepRunner::State::step(int64_t number, std::span<const MicroBatch> m
                     number);
   }
   if (dump && !debug_first) build_debug();
-  const double t = static_cast<double>(number);
+  const double t = static_cast<double>(number + earlier_optimizer_steps);
   std::map<std::string, Tensor> ins;
   ins["valid_tokens"] = make_scalar(args.dtype, static_cast<double>(record.valid_tokens));
   ins["lr"] = make_scalar(args.dtype, lr);
@@ -241,15 +242,7 @@ StepRunner::StepRunner(const config::JobConfig& job, const base::WorkerPool& poo
     : state_(std::make_unique<State>(job, pool)) {}
 StepRunner::~StepRunner() = default;
 
-void StepRunner::start_from_seed(uint64_t seed) {
-  State& s = *state_;
-  s.reset_state();
-  for (const auto& [input, shape] : s.state_inputs()) {
-    if (input.kind != graph::InputKind::param) continue;
-    s.tensors[input.label] =
-        model::start_weight(s.pool, input.label, shape, s.args.dtype, seed, s.args.model);
-  }
-}
+void StepRunner::start_from_seed(uint64_t seed) { restore({}, seed); }
 
 void StepRunner::start_from_file(const std::string& path) {
   State& s = *state_;
@@ -305,6 +298,46 @@ NamedTensors StepRunner::weights() const {
     }
   }
   return out;
+}
+
+std::vector<StateTensor> StepRunner::saved_state() const {
+  std::vector<StateTensor> out;
+  for (const auto& [input, shape] : state_->state_inputs()) {
+    const bool is_weight =
+        input.kind == graph::InputKind::param || input.label.ends_with(".moe.expert_bias");
+    const bool is_moment = !is_weight && input.label.starts_with("exp_avg");
+    if (!is_weight && !is_moment) continue;  // the RoPE table; sums, which are zero between steps
+    out.push_back({input.label, shape, state_->args.dtype,
+                   is_weight ? StateTensor::Part::weights : StateTensor::Part::moments});
+  }
+  return out;
+}
+
+NamedTensors StepRunner::moments() const {
+  NamedTensors out;
+  for (const StateTensor& t : saved_state()) {
+    if (t.part == StateTensor::Part::moments) out[t.name] = state_->tensors.at(t.name);
+  }
+  return out;
+}
+
+void StepRunner::restore(const NamedTensors& tensors, uint64_t seed) {
+  State& s = *state_;
+  s.reset_state();
+  for (const auto& [input, shape] : s.state_inputs()) {
+    const auto given = tensors.find(input.label);
+    if (given != tensors.end()) {
+      CHECK(given->second.shape() == shape && given->second.dtype() == s.args.dtype);
+      s.tensors[input.label] = given->second;
+    } else if (input.kind == graph::InputKind::param) {
+      s.tensors[input.label] =
+          model::start_weight(s.pool, input.label, shape, s.args.dtype, seed, s.args.model);
+    }
+  }
+}
+
+void StepRunner::set_earlier_optimizer_steps(int64_t count) {
+  state_->earlier_optimizer_steps = count;
 }
 
 size_t StepRunner::node_count() const {

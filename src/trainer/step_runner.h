@@ -24,6 +24,14 @@ struct MicroBatch {
 // Named tensors, in the order of their names.
 using NamedTensors = std::map<std::string, host::Tensor>;
 
+struct StateTensor {
+  enum class Part : uint8_t { weights, moments };
+  std::string name;
+  host::Shape shape;
+  host::DType dtype;
+  Part part;
+};
+
 class StepRunner {
  public:
   StepRunner(const config::JobConfig& job, const base::WorkerPool& pool);
@@ -43,6 +51,17 @@ class StepRunner {
 
   // Parameters and expert bias by name (the reference's names).
   NamedTensors weights() const;
+
+  // What a checkpoint of the whole state holds: parameters, expert bias and moments.
+  std::vector<StateTensor> saved_state() const;
+  // Those moments: "exp_avg.NAME" and "exp_avg_sq.NAME". Like `weights`, handles to memory that
+  // later steps replace and never write, so holding them keeps the state of this moment.
+  NamedTensors moments() const;
+  // Takes tensors of `saved_state`, in memory that nobody else writes. Parameters that are not
+  // given start from the seed, everything else at zero.
+  void restore(const NamedTensors& tensors, uint64_t seed);
+  // How many optimizer steps were done before step 1; 0 unless said otherwise.
+  void set_earlier_optimizer_steps(int64_t count);
 
   size_t node_count() const;
 
