@@ -54,12 +54,22 @@ struct Lanes<Joint, T, width, width> {
   using Loose = typename VectorOf<T, width>::Loose;
   Vector v;
 
-  [[gnu::always_inline]] void load(const T* x) { v = *reinterpret_cast<const Loose*>(x); }
+  // A copy: a reference would claim the alignment of a whole vector.
+  [[gnu::always_inline]] static void read(Vector& to, const T* x) {
+    to = *reinterpret_cast<const Loose*>(x);
+  }
+  [[gnu::always_inline]] void load(const T* x) { read(v, x); }
   [[gnu::always_inline]] void add(const T* x) {
-    Joint::join(v, *reinterpret_cast<const Loose*>(x));
+    Vector a;
+    read(a, x);
+    Joint::join(v, a);
   }
   [[gnu::always_inline]] void add_product(const T* x, const T* y) {
-    Joint::join(v, *reinterpret_cast<const Loose*>(x) * *reinterpret_cast<const Loose*>(y));
+    Vector a, b;
+    read(a, x);
+    read(b, y);
+    a = a * b;
+    Joint::join(v, a);
   }
   [[gnu::always_inline]] void join(const Lanes& other) { Joint::join(v, other.v); }
   [[gnu::always_inline]] T tree() {
