@@ -3,9 +3,9 @@
 
 usage: run_tests.py BUILD_DIR [--only-programs]
 
-First the test programs and script tests that ctest knows, then the scripts that train: golden cases,
-whose table of worst errors is part of the output, and repeats.  Of a gtest program the single tests
-are counted.
+First the test programs and script tests that ctest knows, then the scripts that train: golden
+cases, whose table of worst errors is part of the output, and repeats.  Of a gtest program the
+single tests are counted.
 """
 
 import pathlib
