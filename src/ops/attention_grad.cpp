@@ -69,6 +69,7 @@ struct Head {
   const int64_t* first;  // of each position
   const T *lse, *d_lse;  // of each position; d_lse may be null
   T scale;
+  base::VectorWidth width;
 };
 
 template <class T>
@@ -107,18 +108,19 @@ struct Scratch {
         d_scores(Tensor::make(h.q_SK.dtype(), {rows, attention_block})),
         dq(Tensor::make(h.q_SK.dtype(), {rows, h.q_SK.dim(1)})),
         begin(rows),
-        end(rows) {}
+        end(rows),
+        delta(row_deltas(h)) {}
   static Tensor part(const Tensor& x, int64_t rows, int64_t columns) {
     return x.view({rows, columns}, {columns, 1}, 0);
   }
   Tensor scores, d_scores, dq;
   std::vector<int64_t> begin, end;
+  std::vector<T> delta;
 };
 
 // Keys [low, high) of the head.
 template <class T>
-void differentiate_block(const base::WorkerPool& one_thread, base::VectorWidth width,
-                         const Head<T>& h, const std::vector<T>& delta, Scratch<T>& scratch,
+void differentiate_block(const base::WorkerPool& one_thread, const Head<T>& h, Scratch<T>& scratch,
                          int64_t low) {
   const int64_t positions = h.q_SK.dim(0);
   const int64_t high = std::min(positions, low + attention_block);
@@ -135,15 +137,15 @@ void differentiate_block(const base::WorkerPool& one_thread, base::VectorWidth w
     scratch.begin[i] = std::max(h.first[low + i], low) - low;
     scratch.end[i] = std::min(low + i + 1, high) - low;
   }
-  softmax_grad_rows(width, ScoreRows<T>{.rows = rows,
-                                        .columns = columns,
-                                        .scores = p.data<T>(),
-                                        .begin = scratch.begin.data(),
-                                        .end = scratch.end.data(),
-                                        .scale = h.scale,
-                                        .d_scores = ds.data<T>(),
-                                        .row_lse = h.lse + low,
-                                        .delta = delta.data() + low});
+  softmax_grad_rows(h.width, ScoreRows<T>{.rows = rows,
+                                          .columns = columns,
+                                          .scores = p.data<T>(),
+                                          .begin = scratch.begin.data(),
+                                          .end = scratch.end.data(),
+                                          .scale = h.scale,
+                                          .d_scores = ds.data<T>(),
+                                          .row_lse = h.lse + low,
+                                          .delta = scratch.delta.data() + low});
   host::matmul(one_thread, host::transposed(p), d_out_rows, rows_of(h.dv_SV, low, high));
   host::matmul(one_thread, host::transposed(ds), q_rows, rows_of(h.dk_SK, low, high));
   const Tensor dq = Scratch<T>::part(scratch.dq, rows, h.q_SK.dim(1));
@@ -152,13 +154,12 @@ void differentiate_block(const base::WorkerPool& one_thread, base::VectorWidth w
 }
 
 template <class T>
-void differentiate(const base::WorkerPool& one_thread, base::VectorWidth width, const Head<T>& h) {
+void differentiate(const base::WorkerPool& one_thread, const Head<T>& h) {
   const int64_t positions = h.q_SK.dim(0);
-  const std::vector<T> delta = row_deltas(h);
   Scratch<T> scratch(h, positions);
   fill_with_zeros<T>(h.dq_SK);
   for (int64_t low = 0; low < positions; low += attention_block) {
-    differentiate_block(one_thread, width, h, delta, scratch, low);
+    differentiate_block(one_thread, h, scratch, low);
   }
 }
 
@@ -176,7 +177,7 @@ void eval(const EvalContext& context, TensorsIn in, TensorsOut out, const Attrs&
     const base::WorkerPool one_thread(1);
     for (int64_t t = begin; t < end; ++t) {
       const auto head = [&](const Tensor& x) { return head_of(x, t / heads, t % heads); };
-      differentiate(one_thread, context.width,
+      differentiate(one_thread,
                     Head<T>{.q_SK = head(in[q]),
                             .k_SK = head(in[k]),
                             .v_SV = head(in[v]),
@@ -188,7 +189,8 @@ void eval(const EvalContext& context, TensorsIn in, TensorsOut out, const Attrs&
                             .first = first.data() + t / heads * positions,
                             .lse = lse_rows.data<T>() + t * positions,
                             .d_lse = o.d_lse ? d_lse_rows.data<T>() + t * positions : nullptr,
-                            .scale = static_cast<T>(attrs.number("scale"))});
+                            .scale = static_cast<T>(attrs.number("scale")),
+                            .width = context.width});
     }
   });
 }
