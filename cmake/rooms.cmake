@@ -3,12 +3,14 @@
 # USES must agree with the table in src/README.md,
 # which `./dev rooms` checks against the includes. A test may use more than its room does.
 # In a fuzz build (preset fuzz), src/NAME/X_fuzz.cpp becomes the program X_fuzz, and there are no tests.
+# With FUZZ_USES room..., it is built from X_fuzz.cpp and X.cpp over those rooms only: a room high up
+# the pipeline need not be built for it.
 option(HEDDLE_FUZZ "build the fuzz targets instead of the tests (clang only)" OFF)
 add_custom_target(test_programs)
 add_custom_target(fuzz_programs)
 
 function(heddle_room name)
-  cmake_parse_arguments(ROOM "" "" "USES;LIBS;TEST_USES;TEST_LIBS" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "USES;LIBS;TEST_USES;TEST_LIBS;FUZZ_USES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   set(tests ${sources})
   set(fuzzers ${sources})
@@ -24,7 +26,15 @@ function(heddle_room name)
     target_include_directories(${name} INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
     target_link_libraries(${name} INTERFACE ${ROOM_USES})
   endif()
-  if(HEDDLE_FUZZ)
+  if(HEDDLE_FUZZ AND ROOM_FUZZ_USES)
+    heddle_fuzzers("${ROOM_FUZZ_USES}" ${fuzzers})
+    foreach(fuzzer ${fuzzers})
+      get_filename_component(program ${fuzzer} NAME_WE)
+      string(REPLACE "_fuzz.cpp" ".cpp" subject ${fuzzer})
+      target_sources(${program} PRIVATE ${subject})
+      target_link_libraries(${program} PRIVATE ${ROOM_LIBS})
+    endforeach()
+  elseif(HEDDLE_FUZZ)
     heddle_fuzzers(${name} ${fuzzers})
   elseif(tests)
     heddle_test(${name} SOURCES ${tests} LIBS ${ROOM_TEST_USES} ${ROOM_TEST_LIBS})
@@ -43,11 +53,12 @@ function(heddle_test name)
   add_dependencies(test_programs ${name}_test)
 endfunction()
 
-function(heddle_fuzzers name)
+# Links the rooms `uses`.
+function(heddle_fuzzers uses)
   foreach(source ${ARGN})
     get_filename_component(program ${source} NAME_WE)
     add_executable(${program} ${source})
-    target_link_libraries(${program} PRIVATE ${name})
+    target_link_libraries(${program} PRIVATE ${uses})
     target_link_options(${program} PRIVATE -fsanitize=fuzzer)
     add_dependencies(fuzz_programs ${program})
   endforeach()

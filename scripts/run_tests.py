@@ -4,8 +4,8 @@
 usage: run_tests.py BUILD_DIR [--only-programs]
 
 First the test programs and script tests that ctest knows, then the scripts that train: golden
-cases, whose table of worst errors is part of the output, and repeats.  Of a gtest program the
-single tests are counted.
+cases, whose table of worst errors is part of the output, repeats, and runs that are killed.  Of a
+gtest program the single tests are counted.
 """
 
 import pathlib
@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TRAINING_SCRIPTS = ("tests/run_goldens.py", "tests/run_repeat.py")
+TRAINING_SCRIPTS = ("tests/run_goldens.py", "tests/run_repeat.py", "tests/run_kills.py")
 
 
 def count_tests(output):

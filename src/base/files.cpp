@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -121,6 +122,17 @@ void RandomAccessFile::read_at(uint64_t offset, std::span<std::byte> into) const
     into = into.subspan(static_cast<size_t>(got));
   }
 }
+
+FileLock::FileLock(const std::string& path, const std::string& what, Exit exit) {
+  Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (file.value < 0) fail_with_code(exit, "write", path, errno);
+  if (flock(file.value, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    fail_user(exit, "{}: {}", path, what);
+  }
+  file_ = std::exchange(file.value, -1);
+}
+
+FileLock::~FileLock() { close(file_); }
 
 struct AtomicFile::State {
   std::string path, temporary;

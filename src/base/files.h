@@ -54,6 +54,20 @@ class RandomAccessFile {
   uint64_t size_ = 0;
 };
 
+// Held by one process at a time, and let go when that process ends, however it ends.
+class FileLock {
+ public:
+  // Makes the file. Fails when another process holds it; `what` says what for: "another run saves
+  // here". File systems that know no locks are taken as free.
+  FileLock(const std::string& path, const std::string& what, Exit exit);
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  int file_ = -1;
+};
+
 // Writes beside `path` and renames over it in `commit`, after the bytes are on the disk: a reader
 // sees the old file or the new one, whole. Without `commit` nothing of it stays.
 class AtomicFile {

@@ -43,7 +43,11 @@ class BatchesLoader : public Loader {
   }
 
   Batch batch(int64_t step, int64_t micro) const override {
-    CHECK(step >= 1 && step <= steps_ && micro >= 0 && micro < options_.micro_batches);
+    CHECK(step >= 1 && micro >= 0 && micro < options_.micro_batches);
+    if (step > steps_) {  // a resumed run may be further in its data than in its steps
+      fail_user(Exit::data, "batches: the file has {} steps, the data of step {} is asked for",
+                steps_, step);
+    }
     const int64_t rows = options_.local_batch_size, length = options_.seq_len;
     const int64_t rank_tokens = rows * length;
     const int64_t offset = (step - 1) * step_tokens_ +

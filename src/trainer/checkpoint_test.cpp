@@ -514,5 +514,13 @@ TEST(Manifest, RefusesWhatDoesNotFit) {
   }
 }
 
+// The fuzzer starts past the first refusals.
+TEST(Manifest, SeedsOfTheFuzzerAreSound) {
+  for (const char* seed : {"all", "empty"}) {
+    const std::string path = std::string(HEDDLE_SOURCE_DIR) + "/tests/fuzz/manifest/" + seed;
+    EXPECT_EQ(message_of(base::read_file(path, base::Exit::checkpoint)), "") << path;
+  }
+}
+
 }  // namespace
 }  // namespace trainer

@@ -67,6 +67,7 @@ struct Checkpointer::State {
   std::string folder;
   Manifest facts;  // what every checkpoint of this run says
   Restored started;
+  std::optional<base::FileLock> lock;
   bool may_have_newer = true;  // checkpoints past the one that the run started from
   std::unique_ptr<Save> save;  // in the background
   std::optional<int64_t> last_saved;
@@ -198,6 +199,8 @@ Progress Checkpointer::start(StepRunner& runner) {
       restore_run({s.job, s.folder, s.facts.model, s.facts.settings, s.tell}, runner);
   if (saves()) {
     base::make_directories(s.folder, Exit::checkpoint);
+    s.lock.emplace(base::join_path(s.folder, ".lock"), "another run saves into this folder",
+                   Exit::checkpoint);
     remove_leftovers(s.disk, s.folder);
   }
   s.started = restored;

@@ -344,6 +344,15 @@ TEST_F(Resume, BadInitialLoads) {
   EXPECT_TRUE(contains(message(from, {}), "the file is damaged"));
 }
 
+TEST_F(Resume, OneRunAtATimeSavesIntoAFolder) {
+  ASSERT_EQ(train("run", {}, 2).code, 75);
+  const base::FileLock other(folder("run") + "/checkpoint/.lock", "", base::Exit::checkpoint);
+  const Outcome refused = train("run", {});
+  EXPECT_EQ(refused.code, 4);
+  EXPECT_TRUE(contains(refused.out, "another run saves into this folder")) << refused.out;
+  EXPECT_EQ(train("run", {"--checkpoint.load_only"}).code, 0);
+}
+
 TEST_F(Resume, SeedCheckpoint) {
   const Outcome seed = train("run", {"--checkpoint.create_seed_checkpoint"});
   ASSERT_EQ(seed.code, 0) << seed.out;
