@@ -85,7 +85,27 @@ bool Basis::insert(const Expr& form, FactIds from, FactIds* blame) {
   if (row.pivot->kind == AtomKind::product) products_[row.pivot->factors[0]].push_back(place);
   rows_.push_back(std::move(row));
   index(place);
+  // Rows that hold the pivot inside a min or fdiv take the new form too, whatever came first.
+  if (!rows_[place].inside) return true;
+  for (Derived& other : take_rows_around(*rows_[place].pivot)) {
+    if (!insert(other.form, std::move(other.from), blame)) return false;
+  }
   return true;
+}
+
+std::vector<Derived> Basis::take_rows_around(const Atom& pivot) {
+  std::vector<Derived> out;
+  for (const uint32_t i : leaf_rows_[pivot.birth]) {
+    Row& r = rows_[i];
+    const auto holds_pivot = [&](const Term& t) {
+      return compare(*t.atom, pivot) != 0 && occurs_in(pivot, *t.atom);
+    };
+    if (!r.pivot || !std::ranges::any_of(r.form.node()->terms, holds_pivot)) continue;
+    pivots_.erase(r.pivot);
+    r.pivot = nullptr;
+    out.push_back({r.form, r.from});
+  }
+  return out;
 }
 
 std::vector<uint32_t> Basis::rows_with(const AtomRef& atom, size_t at_most) const {

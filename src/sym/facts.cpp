@@ -2,7 +2,6 @@
 #include "sym/facts.h"
 
 #include <algorithm>
-#include <deque>
 #include <unordered_set>
 
 #include "base/error.h"
@@ -34,34 +33,41 @@ constexpr size_t max_facts_a_model = 2'000;
                   print(fact.condition, names), fact.origin, list);
 }
 
-// The facts that bear on the sizes of `e`, and on those these mention, as wishes.
-std::optional<std::vector<Wish>> relevant_facts(const Facts::State& s, const Expr& e) {
-  std::vector<Wish> out;
-  std::deque<Leaf> open;
+// The sizes that facts connect with those of a question, and these facts.
+struct Surroundings {
+  std::vector<Leaf> leaves;
+  std::vector<Wish> wishes;  // without defined sizes
+};
+
+std::optional<Surroundings> surroundings(const Facts::State& s, const Expr& e) {
+  Surroundings out;
   std::unordered_set<uint32_t> seen_leaves, seen_facts;
   const auto visit = [&](const Expr& x) {
     for (const Leaf leaf : leaves(x)) {
-      if (seen_leaves.insert(leaf.id).second) open.push_back(leaf);
+      if (seen_leaves.insert(leaf.id).second) out.leaves.push_back(leaf);
     }
   };
   visit(e);
-  while (!open.empty()) {
-    const Leaf leaf = open.front();
-    open.pop_front();
-    if (const Derived* d = s.definition(leaf)) visit(d->form);
+  for (size_t next = 0; next < out.leaves.size(); ++next) {
+    const Leaf leaf = out.leaves[next];
+    if (const Derived* d = s.definition(leaf)) {
+      visit(d->form);
+      if (leaf.kind == LeafKind::size) {
+        out.wishes.push_back({s.expand(leaf, nullptr), Wish::Kind::nonnegative});
+      }
+    }
     const auto found = s.leaf_facts.find(leaf.id);
     if (found == s.leaf_facts.end()) continue;
-    size_t count = 0;
-    for (const uint32_t i : found->second) {
-      if (count++ == max_facts_a_leaf) break;
+    const std::span<const uint32_t> facts = found->second;
+    for (const uint32_t i : facts.first(std::min(facts.size(), max_facts_a_leaf))) {
       if (!seen_facts.insert(i).second) continue;
       if (seen_facts.size() > max_facts_a_model) return {};
       const Condition& c = s.facts[i].condition;
       visit(c.expr);
+      const bool zero = c.relation == Condition::Relation::zero;
       const Expr expanded = s.expand(c.expr, nullptr);
       if (expanded.constant()) continue;
-      out.push_back({expanded, c.relation == Condition::Relation::zero ? Wish::Kind::zero
-                                                                       : Wish::Kind::nonnegative});
+      out.wishes.push_back({expanded, zero ? Wish::Kind::zero : Wish::Kind::nonnegative});
     }
   }
   return out;
@@ -72,39 +78,27 @@ std::optional<int64_t> find(const Model& model, Leaf leaf) {
   if (at == model.end() || at->first != leaf) return {};
   return at->second;
 }
-int64_t value_in(const Model& model, Leaf leaf) { return find(model, leaf).value_or(0); }
-
-// Adds the defined leaves of `e` to a model of its expanded form.
-Model with_definitions(const Facts::State& s, const Expr& e, Model model) {
-  const Model given = model;
-  for (const Leaf leaf : leaves(e)) {
-    if (!s.definition(leaf)) continue;
-    const Expr value = s.expand(leaf, nullptr);
-    model.emplace_back(leaf, evaluate(value, [&](Leaf l) { return value_in(given, l); }));
-  }
-  std::ranges::sort(model);
-  return model;
-}
 
 Model counterexample(const Facts::State& s, const Condition& question) {
-  auto wishes = relevant_facts(s, question.expr);
-  if (!wishes) return {};
+  auto near = surroundings(s, question.expr);
+  if (!near) return {};
   const Expr e = s.expand(question.expr, nullptr);
   const bool zero = question.relation == Condition::Relation::zero;
-  wishes->push_back(zero ? Wish{e, Wish::Kind::nonzero}
-                         : Wish{combine(e, -1, -1, 1), Wish::Kind::nonnegative});
-  const auto model = find_model(*wishes, [](Leaf) { return 1; });
-  return model ? with_definitions(s, question.expr, *model) : Model();
+  near->wishes.push_back(zero ? Wish{e, Wish::Kind::nonzero}
+                              : Wish{combine(e, -1, -1, 1), Wish::Kind::nonnegative});
+  const auto model = find_model(near->wishes, [](Leaf) { return 1; });
+  if (!model) return {};
+  Model out;
+  for (const Leaf leaf : near->leaves) {
+    const Expr value = s.expand(leaf, nullptr);
+    out.emplace_back(leaf, evaluate(value, [&](Leaf l) { return find(*model, l).value_or(0); }));
+  }
+  std::ranges::sort(out);
+  return out;
 }
 
-Answer answer(const Facts::State& s, const Condition& question) {
-  Prover prover(s);
-  const auto known = prover.truth(question);
-  Answer out{.truth = !known ? Truth::unknown : *known ? Truth::yes : Truth::no};
-  if (known) {
-    for (const uint32_t i : prover.used()) out.used.push_back({i});
-  }
-  return out;
+Truth truth_of(std::optional<bool> known) {
+  return !known ? Truth::unknown : *known ? Truth::yes : Truth::no;
 }
 
 }  // namespace
@@ -141,13 +135,15 @@ FactId Facts::add(Fact fact, const LeafNames& names) {
 const Fact& Facts::fact(FactId id) const { return state_->facts.at(id.value); }
 
 Answer Facts::ask(const Condition& question) const {
-  Answer out = answer(*state_, question);
+  Prover prover(*state_);
+  Answer out{.truth = truth_of(prover.truth(question))};
+  for (const uint32_t i : prover.used()) out.used.push_back({i});
   if (out.truth != Truth::yes) out.counterexample = counterexample(*state_, question);
   return out;
 }
 
-bool Facts::prove(const Condition& question) const {
-  return Prover(*state_).truth(question) == true;
+Truth Facts::truth(const Condition& question) const {
+  return truth_of(Prover(*state_).truth(question));
 }
 
 bool Facts::prove_equal(const Expr& a, const Expr& b) const { return a == b || prove(eq(a, b)); }
@@ -158,8 +154,8 @@ std::pair<int64_t, int64_t> Facts::bounds(const Expr& e) const {
 }
 
 int64_t Facts::hint(const Expr& e, const LeafValue& hints) const {
-  const auto wishes = relevant_facts(*state_, e);
-  const auto model = wishes ? find_model(*wishes, hints) : std::nullopt;
+  const auto near = surroundings(*state_, e);
+  const auto model = near ? find_model(near->wishes, hints) : std::nullopt;
   if (!model) return evaluate(e, hints);
   return evaluate(state_->expand(e, nullptr), [&](Leaf leaf) {
     const auto known = find(*model, leaf);
@@ -177,7 +173,7 @@ std::string explain(const Answer& answer, const Condition& question, const LeafN
   size_t shown = 0, left_out = 0;
   std::string values;
   for (const Leaf leaf : leaves(question.expr)) {
-    const int64_t value = value_in(answer.counterexample, leaf);
+    const int64_t value = find(answer.counterexample, leaf).value_or(0);
     if (shown == most) {
       ++left_out;
       continue;

@@ -60,10 +60,10 @@ class Facts {
   const Fact& fact(FactId id) const;
 
   Answer ask(const Condition& question) const;
+  Truth truth(const Condition& question) const;  // cheaper: looks for no counterexample
 
   // The named policies (symbolic-shapes 6.6). `prove`: an optimisation may rely on yes.
-  // Cheaper than `ask`: looks for no counterexample.
-  bool prove(const Condition& question) const;
+  bool prove(const Condition& question) const { return truth(question) == Truth::yes; }
   bool prove_equal(const Expr& a, const Expr& b) const;
 
   // `e` with min, max and sel resolved and equal sizes replaced by earlier ones, as far as the

@@ -13,6 +13,7 @@ namespace {
 constexpr size_t max_facts_a_term = 24;  // of the facts about one atom, those added first
 constexpr size_t max_rows_a_term = 8;
 constexpr size_t max_open_compared = 12;
+constexpr size_t max_composites = 16;  // whose own bounds are tried for the other terms
 constexpr size_t max_states = 600;
 constexpr size_t max_terms_refined = 12;  // when every term has a bound already
 constexpr int max_splits = 5;
@@ -55,6 +56,17 @@ Expr replace_atom(const Expr& e, const Atom& atom, const Expr& value) {
     if (!changed) return {};
     return with_operands(*a, parts);
   });
+}
+
+// The min, max or sel to tell cases of: first one whose own bounds say nothing here.
+AtomRef choice_in(const Expr& e) {
+  for (const Term& t : e.node()->terms) {
+    const AtomKind kind = t.atom->kind;
+    if (kind == (t.coef < 0 ? AtomKind::max : AtomKind::min) || kind == AtomKind::sel) {
+      return t.atom;
+    }
+  }
+  return innermost_choice(e);
 }
 
 // One value that a min, max or sel can have, and the inequalities under which it has it.
@@ -146,7 +158,9 @@ void Prover::expand(Search& s, size_t state) {
   std::vector<const Term*> open;
   for (const Term& t : goal.node()->terms) {
     if (is_open(t)) open.push_back(&t);
+    close_division(s, state, t);
   }
+  if (s.found) return;
   if (open.empty()) {
     size_t looked = 0;
     for (const Term& t : goal.node()->terms) {
@@ -177,8 +191,7 @@ size_t Prover::ways_to_close(const Expr& goal, const Term& t) {
   ways += known_.equalities.rows_with(t.atom, 2).size();
   const bool composite = t.atom->kind != AtomKind::leaf || !assumed_.empty();
   if (ways == 0 || composite) {
-    const bool division = t.atom->kind == AtomKind::fdiv && !t.atom->args[1].constant();
-    ways = std::max(ways, bounds_of(goal, t, 2).size() + division);
+    ways = std::max(ways, bounds_of(goal, t, 2).size());
   }
   return ways;
 }
@@ -186,7 +199,6 @@ size_t Prover::ways_to_close(const Expr& goal, const Term& t) {
 void Prover::close_term(Search& s, size_t state, const Term& t) {
   const Expr goal = s.states[state].goal;
   for (const Derived& fact : bounds_of(goal, t, max_facts_a_term)) subtract(s, state, t, fact);
-  close_division(s, state, t);
 }
 
 void Prover::subtract(Search& s, size_t state, const Term& t, const Derived& fact) {
@@ -218,6 +230,7 @@ void Prover::close_many(Search& s, size_t state, const std::vector<const Term*>&
 void Prover::close_division(Search& s, size_t state, const Term& t) {
   if (t.atom->kind != AtomKind::fdiv || t.coef > 1 || t.coef < -1 || !s.whole) return;
   const Expr &a = t.atom->args[0], &d = t.atom->args[1];
+  if (d.constant()) return;  // bounds_by_kind says as much
   const size_t before = used_.size();
   if (nested_ == max_nested) return;
   ++nested_;
@@ -233,7 +246,7 @@ void Prover::close_division(Search& s, size_t state, const Term& t) {
 // Facts f >= 0 in which the term's atom has a coefficient of the same sign.
 std::vector<Derived> Prover::bounds_of(const Expr& goal, const Term& t, size_t at_most) {
   std::vector<Derived> out;
-  bounds_by_kind(t, out);
+  bounds_by_kind(t.atom, t, out);
   for (const Expr& e : assumed_) {
     const int64_t c = coefficient(e, *t.atom);
     if (c != 0 && same_sign(c, t.coef)) out.push_back({e, {}});
@@ -252,23 +265,35 @@ std::vector<Derived> Prover::bounds_of(const Expr& goal, const Term& t, size_t a
     }
   }
   if (out.size() < at_most) bounds_of_product(goal, t, at_most, out);
+  size_t composites = 0;
+  for (const Term& other : goal.node()->terms) {
+    if (out.size() >= at_most || composites == max_composites) break;
+    if (other.atom->kind == AtomKind::leaf || other.atom == t.atom) continue;
+    ++composites;
+    bounds_by_kind(other.atom, t, out);
+  }
   budget_ -= static_cast<int64_t>(out.size()) + 1;
   return out;
 }
 
-// What an atom says about itself: a >= min(a, b), and the remainder of a division by d is in [0,
-// d).
-void Prover::bounds_by_kind(const Term& t, std::vector<Derived>& out) {
-  const Atom& a = *t.atom;
-  const Expr self = from_atom(t.atom);
+// What an atom says about itself, where that bounds the term: a >= min(a, b), and the remainder of
+// a division by d is in [0, d).
+void Prover::bounds_by_kind(const AtomRef& atom, const Term& t, std::vector<Derived>& out) {
+  const Atom& a = *atom;
+  const auto add = [&](Expr fact) {
+    const int64_t c = coefficient(fact, *t.atom);
+    if (c != 0 && same_sign(c, t.coef)) out.push_back({std::move(fact), {}});
+  };
   if (a.kind == AtomKind::fdiv) {
     const auto d = a.args[1].constant();
     if (!d || *d < 1) return;
-    const Expr remainder = combine(a.args[0], 1, self, -*d);
-    out.push_back({t.coef < 0 ? remainder : combine(remainder, -1, *d - 1, 1), {}});
+    const Expr remainder = combine(a.args[0], 1, from_atom(atom), -*d);
+    add(remainder);
+    add(combine(remainder, -1, *d - 1, 1));
   }
-  if ((a.kind == AtomKind::min && t.coef < 0) || (a.kind == AtomKind::max && t.coef > 0)) {
-    for (const Expr& arg : a.args) out.push_back({t.coef < 0 ? arg - self : self - arg, {}});
+  if (a.kind == AtomKind::min || a.kind == AtomKind::max) {
+    const int64_t sign = a.kind == AtomKind::min ? 1 : -1;
+    for (const Expr& arg : a.args) add(combine(arg, sign, from_atom(atom), -sign));
   }
 }
 
@@ -302,7 +327,9 @@ void Prover::bounds_of_product(const Expr& goal, const Term& t, size_t at_most,
   }
   // x*y - low(y)*x >= 0 bounds x by a product that the goal has.
   for (const Term& p : goal.node()->terms) {
-    if (p.atom->kind != AtomKind::product || p.coef < 0 || t.coef > 0) continue;
+    if (t.coef > 0 || p.atom->kind != AtomKind::product) break;  // products stand first
+    --budget_;
+    if (p.coef < 0) continue;
     const auto left = quotient(p.atom, factors);
     if (!left || left->size() != 1) continue;
     FactIds from;
@@ -316,7 +343,7 @@ void Prover::bounds_of_product(const Expr& goal, const Term& t, size_t at_most,
 bool Prover::prove_by_cases(const Expr& start, int splits) {
   const size_t before = used_.size();
   const Expr e = known_.equalities.reduce(start, Basis::Keep::sign, &used_);
-  const AtomRef choice = splits > 0 && budget_ > 0 ? innermost_choice(e) : nullptr;
+  const AtomRef choice = splits > 0 && budget_ > 0 ? choice_in(e) : nullptr;
   const auto cases = choice ? cases_of(*choice) : std::vector<Case>();
   bool all = choice && cases.size() <= max_cases;
   for (const Case& one : cases) {
@@ -359,6 +386,7 @@ std::optional<bool> Prover::decide(Condition::Relation relation, const Expr& e) 
   return {};
 }
 
+// Leaves nothing in `used_` when the answer is unknown.
 std::optional<bool> Prover::truth(const Condition& c) {
   used_.clear();
   const Expr e = known_.expand(c.expr, &used_);
@@ -367,8 +395,10 @@ std::optional<bool> Prover::truth(const Condition& c) {
   try {
     FactIds definitions = std::move(used_);
     used_.clear();
+    budget_ += 40 * static_cast<int64_t>(e.node()->terms.size());
     const auto known = decide(c.relation, e);
-    add_ids(&used_, definitions);
+    if (known) add_ids(&used_, definitions);
+    if (!known) used_.clear();
     return known;
   } catch (const base::UserError&) {
     assumed_.clear();

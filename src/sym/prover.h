@@ -22,7 +22,7 @@ class Prover {
   FactIds used();              // what the last truth rests on
 
   // Counted in terms looked at, not in seconds: the same graph compiles the same way everywhere.
-  static constexpr int64_t default_budget = 400'000;
+  static constexpr int64_t default_budget = 30'000;
 
  private:
   struct State {
@@ -56,7 +56,7 @@ class Prover {
   void close_division(Search& s, size_t state, const Term& t);
   void subtract(Search& s, size_t state, const Term& t, const Derived& fact);
   std::vector<Derived> bounds_of(const Expr& goal, const Term& t, size_t at_most);
-  void bounds_by_kind(const Term& t, std::vector<Derived>& out);
+  void bounds_by_kind(const AtomRef& atom, const Term& t, std::vector<Derived>& out);
   void bounds_of_product(const Expr& goal, const Term& t, size_t at_most,
                          std::vector<Derived>& out);
   bool is_open(const Term& t) const;

@@ -127,6 +127,20 @@ TreeRef RandomSizes::linear(int64_t leaf_count) {
   return out;
 }
 
+Relation RandomSizes::relation(std::span<const Leaf> leaves) {
+  const auto count = static_cast<int64_t>(leaves.size());
+  const TreeRef t = below(3) == 0 ? tree(3, count) : linear(count);
+  const bool equality = below(3) == 0;
+  const Expr e = normal_form(*t, leaves);
+  return {t, equality, equality ? sym::eq(e, 0) : sym::ge(e, 0)};
+}
+
+std::optional<bool> holds(const Relation& r, std::span<const int64_t> leaves) {
+  const auto v = value(*r.tree, leaves);
+  if (!v) return {};
+  return r.equality ? *v == 0 : *v >= 0;
+}
+
 // Z2: the values at which arithmetic changes its mind.
 TEST(SemanticCases, Z2_normal_form_agrees_with_plain_evaluation) {
   constexpr uint64_t seed = 20240601;

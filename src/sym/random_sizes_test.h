@@ -28,11 +28,20 @@ struct Tree {
 std::optional<int64_t> value(const Tree& t, std::span<const int64_t> leaves);
 Expr normal_form(const Tree& t, std::span<const Leaf> leaves);
 
+// A relation between trees, in both forms.
+struct Relation {
+  TreeRef tree;
+  bool equality;
+  sym::Condition condition;
+};
+std::optional<bool> holds(const Relation& r, std::span<const int64_t> leaves);
+
 struct RandomSizes {
   explicit RandomSizes(uint64_t seed) : random(seed) {}
   int64_t below(int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); }
   TreeRef tree(int depth, int64_t leaf_count);
   TreeRef linear(int64_t leaf_count);  // small coefficients, no products
+  Relation relation(std::span<const Leaf> leaves);
   std::mt19937_64 random;
   bool products = true;  // z3 and brute force are slow with them
   bool symbolic_divisors = true;

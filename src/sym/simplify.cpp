@@ -12,6 +12,7 @@ constexpr size_t max_operands = 12;  // of a min or max whose operands are compa
 constexpr size_t max_terms_tried = 64;
 constexpr size_t max_rows_tried = 8;  // a term
 constexpr int max_rounds = 4;
+constexpr uint64_t max_weight_tried = 24;
 
 uint32_t birth(const Expr& e) {
   uint32_t out = 0;
@@ -25,6 +26,12 @@ bool simpler(const Expr& a, const Expr& b) {
   if (x != y) return x < y;
   if (birth(a) != birth(b)) return birth(a) < birth(b);
   return compare(a, b) < 0;
+}
+
+bool has_short_functions(const Expr& e) {
+  return weight(e) <= max_weight_tried && std::ranges::any_of(e.node()->terms, [](const Term& t) {
+           return t.atom->kind != AtomKind::leaf && t.atom->kind != AtomKind::product;
+         });
 }
 
 class Simplifier {
@@ -127,6 +134,12 @@ class Simplifier {
         const int64_t c = coefficient(e, *t.atom);
         if (c == 0 || c % t.coef != 0) continue;
         Expr next = combine(e, 1, row.form, -(c / t.coef));
+        // w == min(v, n) is worth it when the min turns out to be v.
+        if (!nested_ && compare(*t.atom, *row.pivot) == 0 && has_short_functions(row.form)) {
+          nested_ = true;
+          next = once(next);
+          nested_ = false;
+        }
         if (simpler(next, e)) e = std::move(next);
       }
     }
@@ -134,6 +147,7 @@ class Simplifier {
   }
 
   const Facts::State& known_;
+  bool nested_ = false;  // a row tried inside of a row
 };
 
 }  // namespace

@@ -76,10 +76,15 @@ Expr Facts::State::expand(const Expr& e, FactIds* used) const {
 }
 
 // Facts that mention the leaf are brought to the form without it.
-bool Facts::State::define(Leaf leaf, Derived value, FactIds* blame) {
+bool Facts::State::define(Leaf leaf, const Derived& value, FactIds* blame) {
   if (definitions.size() <= leaf.id) definitions.resize(leaf.id + 1);
-  values.push_back(std::move(value));
+  values.push_back(value);
   definitions[leaf.id] = static_cast<uint32_t>(values.size());
+  // What the leaf's kind says now holds for its value.
+  if (leaf.kind == LeafKind::size && !plainly_nonnegative(value.form) &&
+      !add_inequality(value, blame)) {
+    return false;
+  }
   for (Derived& row : equalities.take_rows_with(leaf)) {
     row.form = expand(row.form, &row.from);
     sort_ids(row.from);
@@ -122,15 +127,7 @@ bool Facts::State::add_inequality(const Derived& inequality, FactIds* blame) {
     if (e.node()->constant < 0) add_ids(blame, from);
     return e.node()->constant >= 0;
   }
-  if (terms.size() == 1) {
-    Range& r = ranges[terms[0].atom];
-    const int64_t k = e.node()->constant;  // coefficient +-1 after division
-    if (terms[0].coef > 0 && k != INT64_MIN && -k > r.interval.low) {
-      r.interval.low = -k, r.low_from = from;
-    }
-    if (terms[0].coef < 0 && k < r.interval.high) r.interval.high = k, r.high_from = from;
-    return true;
-  }
+  if (terms.size() == 1) return add_bound(terms[0], e.node()->constant, from, blame);
   const auto place = static_cast<uint32_t>(inequalities.size());
   for (const Term& t : terms) {
     Uses& u = uses[t.atom];
@@ -138,6 +135,23 @@ bool Facts::State::add_inequality(const Derived& inequality, FactIds* blame) {
   }
   inequalities.push_back({e, std::move(from)});
   return true;
+}
+
+// coef * atom + constant >= 0 where coef is 1 or -1.
+bool Facts::State::add_bound(const Term& t, int64_t constant, const FactIds& from, FactIds* blame) {
+  Range& r = ranges[t.atom];
+  if (t.coef > 0 && constant != INT64_MIN && -constant > r.interval.low) {
+    r.interval.low = -constant, r.low_from = from;
+  }
+  if (t.coef < 0 && constant < r.interval.high) r.interval.high = constant, r.high_from = from;
+  FactIds both = from;
+  const Interval now = range(t.atom, &both);
+  if (now.low < now.high) return true;
+  if (now.low > now.high) {
+    add_ids(blame, both);
+    return false;
+  }
+  return add_equality({from_atom(t.atom) - now.low, both}, FactKind::user_check, blame);
 }
 
 Interval Facts::State::range(const Expr& e, FactIds* used) const {

@@ -48,6 +48,7 @@ class Basis {
 
  private:
   const Row* row_of(const AtomRef& pivot) const;
+  std::vector<Derived> take_rows_around(const Atom& pivot);
   Expr reduce_sum(Expr e, Keep keep, int depth, FactIds* used) const;
   Expr reduce_inside(const Expr& e, int depth, FactIds* used) const;
   Expr reduce_at(const Expr& e, Keep keep, int depth, FactIds* used) const;
@@ -111,7 +112,8 @@ struct Facts::State {
  private:
   bool mentions_defined(const Expr& e) const;
   bool mentions_defined(const Atom& a) const;
-  bool define(Leaf leaf, Derived value, FactIds* blame);
+  bool add_bound(const Term& t, int64_t constant, const FactIds& from, FactIds* blame);
+  bool define(Leaf leaf, const Derived& value, FactIds* blame);
 };
 
 }  // namespace sym
