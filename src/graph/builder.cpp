@@ -14,9 +14,9 @@ class BuildingShapes : public Shapes {
       : Shapes(b.graph_, b.facts_, op, std::move(given)) {}
 
   void require(const Fact& fact, std::string_view message) override {
-    const sym::Answer answer = facts_.ask(fact.condition());
-    if (answer.truth == sym::Truth::yes) return;
-    if (answer.truth == sym::Truth::no) {
+    const sym::Truth truth = facts_.truth(fact.condition());
+    if (truth == sym::Truth::yes) return;
+    if (truth == sym::Truth::no) {
       refuse("{}: {} does not hold", message, display_fact(graph_, fact));
     }
     pending.push_back({fact, std::string(message)});

@@ -30,16 +30,17 @@ void SizeFacts::define(const SizeInfo& size) {
     case SizeKind::run:
     case SizeKind::data:
       definitions_.push_back(std::nullopt);
-      break;
+      return;
   }
+  const auto leaf = leaf_of(static_cast<uint32_t>(definitions_.size() - 1));
+  facts_.add({sym::eq(leaf, *definitions_.back()), sym::FactKind::definition, size.name});
 }
 
 void SizeFacts::add(const Fact& fact, std::string origin, const sym::LeafNames& names) {
-  const sym::Condition c = fact.condition();
-  facts_.add({{c.relation, expand(c.expr)},
-              fact.by_check ? sym::FactKind::user_check : sym::FactKind::op_contract,
-              std::move(origin)},
-             names);
+  facts_.add(
+      {fact.condition(), fact.by_check ? sym::FactKind::user_check : sym::FactKind::op_contract,
+       std::move(origin)},
+      names);
 }
 
 Expr SizeFacts::expand(const Expr& e) const {
@@ -58,13 +59,17 @@ Expr SizeFacts::expand(const Expr& e) const {
   return out;
 }
 
-sym::Answer SizeFacts::ask(const sym::Condition& condition) const {
-  return facts_.ask({condition.relation, expand(condition.expr)});
+sym::Truth SizeFacts::truth(const sym::Condition& condition) const {
+  return facts_.truth({condition.relation, expand(condition.expr)});
 }
 
+sym::Answer SizeFacts::ask(const sym::Condition& condition) const { return facts_.ask(condition); }
+
 bool SizeFacts::prove(const sym::Condition& condition) const {
-  return ask(condition).truth == sym::Truth::yes;
+  return truth(condition) == sym::Truth::yes;
 }
+
+Expr SizeFacts::simplify(const Expr& e) const { return facts_.simplify(e); }
 
 bool SizeFacts::prove_equal(const Expr& a, const Expr& b) const {
   if (a == b) return true;

@@ -21,9 +21,11 @@ class SizeFacts {
   // Throws UserError that shows both when `fact` contradicts an earlier one.
   void add(const Fact& fact, std::string origin, const sym::LeafNames& names);
 
-  sym::Answer ask(const sym::Condition& condition) const;
+  sym::Truth truth(const sym::Condition& condition) const;
+  sym::Answer ask(const sym::Condition& condition) const;  // slower: with an example for messages
   bool prove(const sym::Condition& condition) const;
   bool prove_equal(const Expr& a, const Expr& b) const;
+  Expr simplify(const Expr& e) const;  // the shortest form that facts show to be equal
   std::optional<int64_t> number(const Expr& e) const;  // when constants alone give it
   Expr expand(const Expr& e) const;  // constants and lets replaced by what they stand for
 
